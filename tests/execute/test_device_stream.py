@@ -124,7 +124,7 @@ def test_the_pipeline_chooses_the_stream(
 
 def test_the_passed_stream_waits(cuda: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     ours, theirs = DeviceStream(GPU), Stream()
-    monkeypatch.setattr(device_stream, "stream_of", lambda stream, device: stream)
+    monkeypatch.setattr(device_stream, "to_torch_stream", lambda stream, device: stream)
     ours.hand_over([], ours.record(), theirs)
     assert theirs.waited == [0] and cuda.current.waited == []
 

@@ -209,7 +209,7 @@ def test_planes_are_normalized_in_any_memory_order(
     x = _LIES[lies](image(channels))
     mean, std = tuple(30.0 + 20 * c for c in range(channels)), tuple(50.0 + c for c in range(channels))
     scaling = normalize.affine(mean, std, 1.0, 0.5, channels) if scaled else None
-    monkeypatch.setattr(normalize_opencv, "_PIECE", 7 * x.shape[1] * channels)
+    monkeypatch.setattr(normalize_opencv, "_CHUNK", 7 * x.shape[1] * channels)
     ways = []
     for library in ("opencv", "torch"):
         out = torch.full((channels, *x.shape[:2]), -1.0)
@@ -258,9 +258,9 @@ def test_normalized_bytes_are_written_only_into_the_output(
     x = torch.cat([x, x, x])[: out.shape[0]]
     x = torch.cat([x, x], 1)[:, : out.shape[1]]
     offset = tuple(2.0 * c - 1 for c in range(len(factor)))
-    for name in ("_PIECE", "_PIXELS"):
+    for name in ("_CHUNK", "_PIXELS"):
         monkeypatch.setattr(normalize_opencv, name, rows * x.shape[1] * 3)
-    done = normalize_opencv.normalized_by_opencv(out.numpy()[None], [x.numpy()], factor, offset, [False])
+    done = normalize_opencv.normalize_by_opencv(out.numpy()[None], [x.numpy()], factor, offset, [False])
     small_pixels = "pixels" in result and rows == 100
     assert done == ((not factor or min(factor) > 0) and not small_pixels)
     if done:
@@ -275,7 +275,7 @@ def test_opencv_splits_planes() -> None:
     for lie in ("rows of pixels", "planes", "planes of columns"):
         x = _LIES[lie](image())
         target = out[:, : x.shape[0], : x.shape[1]]
-        assert normalize_opencv.normalized_by_opencv(target.permute(1, 2, 0).numpy()[None], [x.numpy()], (), (), [False]), lie
+        assert normalize_opencv.normalize_by_opencv(target.permute(1, 2, 0).numpy()[None], [x.numpy()], (), (), [False]), lie
         assert torch.equal(target, x.permute(2, 0, 1).float())
     floats = image().float() + 0.25  # not bytes: torch does it
     normalize.normalize_into(out, floats, None, 2, None, (1, 2, 0))

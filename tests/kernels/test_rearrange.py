@@ -41,7 +41,7 @@ def test_copies_in_every_order_match_torch(shape: tuple[int, ...], dtype: torch.
                 x.permute(order)
             )
             for made in (
-                rearrange.dense(x.permute(order)),
+                rearrange.make_contiguous(x.permute(order)),
                 rearrange.copy_to(torch.zeros_like(expected), x.permute(order)),
             ):
                 assert made.is_contiguous()
@@ -52,18 +52,18 @@ def test_copies_in_every_order_match_torch(shape: tuple[int, ...], dtype: torch.
 def test_opencv_handles_the_orders_of_images(order: tuple[int, int, int]) -> None:
     x = _numbers((100, 110, 3) if order != (1, 2, 0) else (3, 100, 110), torch.uint8).permute(order)
     with mock.patch.object(torch.Tensor, "copy_", side_effect=AssertionError("left to torch")):
-        made = rearrange.dense(x)
+        made = rearrange.make_contiguous(x)
     assert torch.equal(made, x)
 
 
 def test_bits_of_floats_are_preserved() -> None:
     bits = torch.arange(0x7F800001, 0x7F800001 + 100 * 100 * 3, dtype=torch.int32).view(100, 100, 3)
-    made = rearrange.dense(bits.view(torch.float32).permute(2, 0, 1))
+    made = rearrange.make_contiguous(bits.view(torch.float32).permute(2, 0, 1))
     assert torch.equal(made.view(torch.int32), bits.permute(2, 0, 1).contiguous())
 
 
 def test_gradients_pass() -> None:
     x = torch.rand(80, 80, 3, requires_grad=True)
-    rearrange.dense(x.permute(2, 0, 1)).sum().backward()
+    rearrange.make_contiguous(x.permute(2, 0, 1)).sum().backward()
     assert x.grad is not None
     assert torch.equal(x.grad, torch.ones_like(x))

@@ -16,7 +16,7 @@ from torchdali.kernels.reduce import extreme, variance_of
 def test_a_mean_of_other_axes_is_refused(shape: tuple[int, ...], dtype: torch.dtype) -> None:
     """A mean of another shape would silently be misinterpreted."""
     with pytest.raises(RuntimeError, match=r"the mean must be one value or have the shape .*\(5, 1, 1\)"):
-        variance_of(torch.zeros(5, 7, 3, dtype=dtype), torch.zeros(shape), (1, 2), 0, keep=False)
+        variance_of(torch.zeros(5, 7, 3, dtype=dtype), torch.zeros(shape), (1, 2), 0, keepdim=False)
 
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.float32], ids=str)
@@ -29,7 +29,7 @@ def test_a_mean_with_and_without_the_reduced_axes(
     mean = torch.arange(1.0, 1 + torch.Size(shape).numel()).reshape(shape)
     expected = (x.double() - mean.flatten()).square().sum((0, 1)) / 34
     torch.testing.assert_close(
-        variance_of(x, mean, (0, 1), 1, keep=False).double(), expected, rtol=1e-5, atol=0
+        variance_of(x, mean, (0, 1), 1, keepdim=False).double(), expected, rtol=1e-5, atol=0
     )
 
 
@@ -52,6 +52,6 @@ def test_extremes_ignore_nan(case: str, gradient: bool) -> None:
     values, axes, largest, smallest = EXTREMES[case]
     x = torch.tensor(values, requires_grad=gradient)
     for expected, is_largest in ((largest, True), (smallest, False)):
-        found = extreme(x, axes, keep=False, largest=is_largest)
+        found = extreme(x, axes, keepdim=False, largest=is_largest)
         torch.testing.assert_close(found.detach(), torch.tensor(expected), rtol=0, atol=0, equal_nan=True)
         assert found.requires_grad == gradient

@@ -150,7 +150,7 @@ def _replaced(own: State) -> Iterator[tuple[Any, str, Any]]:
     yield threading.Thread, "run", run
     # Pipelines inside do not share threads with those outside.
     yield thread_pool, "_workers", weakref.WeakValueDictionary()
-    take = BufferPool._take
+    take = BufferPool._obtain_block
 
     def taken(pool: BufferPool, size: int) -> Any:
         """Allocate a block to which the caller writes, which the mock does not observe."""
@@ -160,7 +160,7 @@ def _replaced(own: State) -> Iterator[tuple[Any, str, Any]]:
             memory.used(block.ctypes.data, block.ctypes.data + size, True)
         return block
 
-    yield BufferPool, "_take", taken
+    yield BufferPool, "_obtain_block", taken
     yield from _arenas()
     for name in ("numpy", "tolist"):
         yield torch.Tensor, name, _noting(getattr(torch.Tensor, name))

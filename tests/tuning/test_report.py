@@ -10,7 +10,7 @@ import pytest
 
 from torchdali import pipeline_def
 from torchdali.tuning.machine import TimedRun
-from torchdali.tuning.report import Report, call_of, limits
+from torchdali.tuning.report import Report, describe_bottleneck, format_call
 from torchdali.tuning.search import Comparison
 from torchdali.tuning.usage import Usage
 
@@ -47,7 +47,7 @@ def _run(waited: float = 1.0, own: float = 19.0, all: float | None = 19.5, from_
     ],
 )  # fmt: skip
 def test_limits(run: TimedRun, step: float, load: float, expected: str) -> None:
-    said = limits(run, 2, step, load)
+    said = describe_bottleneck(run, 2, step, load)
     assert expected in said
     if run.usage.all == SPINNING["all"]:
         assert "the training step" not in said
@@ -70,11 +70,11 @@ def training(root: Any, size: int = 224) -> None:
 
 def test_the_printed_call_has_passed_and_changed_arguments() -> None:
     made = functools.partial(training, "images", batch_size=64, num_threads=2)
-    assert call_of(made, {}) == "training('images', batch_size=64, num_threads=2)"
+    assert format_call(made, {}) == "training('images', batch_size=64, num_threads=2)"
     changed = "training('images', batch_size=64, num_threads=8, num_processes=4)"
-    assert call_of(made, {"num_threads": 8, "num_processes": 4}) == changed
-    assert call_of(functools.partial(made, size=32), {}) == "training('images', batch_size=64, num_threads=2, size=32)"
-    assert call_of(functools.partial(training, list(range(99))), {"num_threads": 1}) == "training(..., num_threads=1)"
+    assert format_call(made, {"num_threads": 8, "num_processes": 4}) == changed
+    assert format_call(functools.partial(made, size=32), {}) == "training('images', batch_size=64, num_threads=2, size=32)"
+    assert format_call(functools.partial(training, list(range(99))), {"num_threads": 1}) == "training(..., num_threads=1)"
 
 
 def test_a_report_reads_from_top_to_bottom() -> None:

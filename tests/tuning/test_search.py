@@ -47,14 +47,14 @@ class Pretence:
 def _searched(machine: Pretence, threads: int, processes: int, most: float = math.inf) -> Settings:
     start = {"num_threads": threads, "num_processes": processes, "prefetch_queue_depth": 2}
     over = lambda: machine.count >= most  # noqa: E731
-    found = search(machine, tuning.choices_of(start, CORES), start, tuning.full(start, CORES), over, over)
+    found = search(machine, tuning.list_settings(start, CORES), start, tuning.full_settings(start, CORES), over, over)
     return found.best
 
 
 @pytest.mark.parametrize("rate", [few_cores_and_a_gil, slow_disk, slow_step])
 @pytest.mark.parametrize(("threads", "processes"), [(1, 1), (4, 1), (16, 1), (16, 16)])
 def test_within_five_percent_of_a_full_search(rate: Callable[[Settings], float], threads: int, processes: int) -> None:
-    choices = tuning.choices_of({"num_threads": 1, "num_processes": 1, "prefetch_queue_depth": 2}, CORES)
+    choices = tuning.list_settings({"num_threads": 1, "num_processes": 1, "prefetch_queue_depth": 2}, CORES)
     grid = [dict(zip([c.name for c in choices], values, strict=True)) for values in itertools.product(*[c.values for c in choices])]
     best, counts = max(map(rate, grid)), []
     for seed in range(10):

@@ -176,7 +176,7 @@ def test_usage_counts_processes_that_this_one_started() -> None:
         child.communicate(b"\n")
     assert used.read > os.path.getsize(sys.executable)
     assert used.own > 0.02 and used.wall > 0 and own > 0
-    assert used.all is not None and used.others is not None and used.others >= 0
+    assert used.all is not None and used.other_cores is not None and used.other_cores >= 0
 
 
 # ---------------------------------------------------------------- results

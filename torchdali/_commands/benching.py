@@ -96,7 +96,7 @@ def _share(usage: Usage, threads: int) -> float:
 
 
 def _print_verdict(usage: Usage, rate: float, batch: int, threads: int) -> None:
-    others = usage.others or 0.0
+    others = usage.other_cores or 0.0
     if others > _LOADED * cores() and _share(usage, min(threads, cores())) < _WELL_SERVED:
         print(
             f"This machine is busy (other programs computed on {others:.1f} of {cores()} cores): the threads had "

@@ -8,7 +8,7 @@ from typing import Any
 from torchdali.auto_aug import augmentations as a
 from torchdali.auto_aug.core._augmentation import Augmentation
 
-__all__ = ["check_bins", "given_arguments", "translations", "without"]
+__all__ = ["check_bins", "exclude", "select_arguments", "translations"]
 
 Limit = float | Sequence[float]
 
@@ -16,7 +16,7 @@ Limit = float | Sequence[float]
 def translations(
     use_shape: bool,
     pixels: int,
-    part: float,
+    fraction: float,
     max_translate_abs: int | Sequence[int] | None,
     max_translate_rel: float | Sequence[float] | None,
 ) -> list[Augmentation]:
@@ -25,7 +25,7 @@ def translations(
     Args:
         use_shape: True if translations are fractions of the image's size, False if they are in pixels.
         pixels: Default limit in pixels.
-        part: Default limit as a fraction of the image.
+        fraction: Default limit as a fraction of the image.
         max_translate_abs: Limit in pixels: one number, or two numbers for y and x.
         max_translate_rel: Limit as a fraction of the image: one number, or two numbers for y and x.
 
@@ -44,22 +44,22 @@ def translations(
             "or pass `max_translate_abs`"
         )
     if use_shape:
-        height, width = _both(part if max_translate_rel is None else max_translate_rel)
+        height, width = _height_and_width(fraction if max_translate_rel is None else max_translate_rel)
         along_x, along_y = a.translate_x, a.translate_y
     else:
-        height, width = _both(pixels if max_translate_abs is None else max_translate_abs)
+        height, width = _height_and_width(pixels if max_translate_abs is None else max_translate_abs)
         along_x, along_y = a.translate_x_no_shape, a.translate_y_no_shape
     return [along_x.augmentation((0, width)), along_y.augmentation((0, height))]
 
 
-def _both(limit: Limit) -> tuple[float, float]:
+def _height_and_width(limit: Limit) -> tuple[float, float]:
     if isinstance(limit, Sequence):
         height, width = limit
         return height, width
     return limit, limit
 
 
-def given_arguments(
+def select_arguments(
     augmentations: Sequence[Augmentation], shape: Any, fill_value: Any, interp_type: Any
 ) -> dict[str, Any]:
     """Return a dictionary of the arguments that at least one augmentation accepts."""
@@ -70,7 +70,7 @@ def given_arguments(
     return {name: value for name, value in arguments.items() if name in names}
 
 
-def without(suite: Sequence[Augmentation], excluded: Collection[str] | None, name: str) -> list[Augmentation]:
+def exclude(suite: Sequence[Augmentation], excluded: Collection[str] | None, name: str) -> list[Augmentation]:
     """Return a suite without the excluded augmentations.
 
     Raises:

@@ -67,8 +67,8 @@ def poster_mask_uint8(magnitude: float) -> npt.NDArray[np.uint8]:
     If the rounded magnitude is below 0 or above 8, all bits are kept.
     """
     bits = round(float(magnitude))
-    lost = 8 - max(1, bits) if 0 <= bits <= 8 else 0
-    return np.array(0xFF >> lost << lost, np.uint8)
+    dropped = 8 - max(1, bits) if 0 <= bits <= 8 else 0
+    return np.array(0xFF >> dropped << dropped, np.uint8)
 
 
 def solarize_add_shift(shift: float) -> np.uint8:
@@ -177,8 +177,8 @@ def rotate(
 ) -> DataNode:
     """Rotate the image by an angle in degrees."""
     options: dict[str, Any] = {"fill_value": fill_value, "interp_type": interp_type}
-    turned: DataNode = fn.rotate(data, angle=angle, keep_size=rotate_keep_size, **options)
-    return turned
+    rotated: DataNode = fn.rotate(data, angle=angle, keep_size=rotate_keep_size, **options)
+    return rotated
 
 
 # ---------------------------------------------------------------- intensity

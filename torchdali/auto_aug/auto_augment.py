@@ -12,10 +12,10 @@ import numpy as np
 
 from torchdali.auto_aug import _tables
 from torchdali.auto_aug import augmentations as a
-from torchdali.auto_aug._suites import given_arguments, translations
+from torchdali.auto_aug._suites import select_arguments, translations
 from torchdali.auto_aug.core import Policy, select, signed_bin
 from torchdali.auto_aug.core._augmentation import Augmentation, check_arguments
-from torchdali.auto_aug.core._draws import drawn_fraction, drawn_number, step_seed
+from torchdali.auto_aug.core._draws import draw_fraction, draw_number, step_seed
 from torchdali.declaration.registry import lookup
 from torchdali.graph.nodes import DataNode
 from torchdali.types import DALIInterpType
@@ -60,7 +60,7 @@ def auto_augment(
         ValueError: the policy is unknown, or arguments contradict each other.
     """
     policy = _policy_by_name(policy_name, shape is not None, max_translate_abs, max_translate_rel)
-    arguments = given_arguments(list(policy.augmentations.values()), shape, fill_value, interp_type)
+    arguments = select_arguments(list(policy.augmentations.values()), shape, fill_value, interp_type)
     return apply_auto_augment(policy, data, seed, **arguments)
 
 
@@ -102,9 +102,9 @@ def apply_auto_augment(policy: Policy, data: DataNode, seed: int | None = None, 
         raise ValueError(f"Cannot run empty policy. Got {policy!r} in `apply_auto_augment` call.")
     check_arguments(list(policy.augmentations.values()), kwargs, "apply_auto_augment")
     count = len(policy.sub_policies)
-    chosen = drawn_number(count, step_seed(seed, 0))
+    choice = draw_number(count, step_seed(seed, 0))
     for step in range(max(map(len, policy.sub_policies))):
-        data = _apply_step(policy, step, data, chosen, seed, kwargs)
+        data = _apply_step(policy, step, data, choice, seed, kwargs)
     return data
 
 
@@ -112,23 +112,23 @@ def _apply_step(
     policy: Policy,
     step: int,
     data: DataNode,
-    chosen: DataNode,
+    choice: DataNode,
     seed: int | None,
     arguments: dict[str, Any],
 ) -> DataNode:
     """Apply the step with the index `step` of each sample's sub-policy, if the sub-policy has enough steps."""
     rows = [steps[step] if step < len(steps) else (None, 0.0, None) for steps in policy.sub_policies]
-    used = list(dict.fromkeys(row[0] for row in rows if row[0] is not None))
-    numbers = [0 if row[0] is None else 1 + used.index(row[0]) for row in rows]
-    fraction = drawn_fraction(step_seed(seed, 2 * step + 1))
-    happens = fraction < _of_chosen(chosen, [row[1] for row in rows], np.float32)
-    number = _of_chosen(chosen, numbers, np.int32) * happens
-    magnitude_bin: Any = _of_chosen(chosen, [row[2] or 0 for row in rows], np.int32)
-    if any(augmentation.randomly_negate for augmentation in used):
+    ops = list(dict.fromkeys(row[0] for row in rows if row[0] is not None))
+    op_indices = [0 if row[0] is None else 1 + ops.index(row[0]) for row in rows]
+    fraction = draw_fraction(step_seed(seed, 2 * step + 1))
+    is_applied = fraction < _select_values(choice, [row[1] for row in rows], np.float32)
+    op_index = _select_values(choice, op_indices, np.int32) * is_applied
+    magnitude_bin: Any = _select_values(choice, [row[2] or 0 for row in rows], np.int32)
+    if any(augmentation.randomly_negate for augmentation in ops):
         magnitude_bin = signed_bin(magnitude_bin, seed=step_seed(seed, 2 * step + 2))
     result: DataNode = select(
-        [a.identity, *used],
-        number,
+        [a.identity, *ops],
+        op_index,
         data,
         magnitude_bin=magnitude_bin,
         num_magnitude_bins=policy.num_magnitude_bins,
@@ -137,9 +137,9 @@ def _apply_step(
     return result
 
 
-def _of_chosen(chosen: DataNode, values: Sequence[float], dtype: Any) -> Any:
+def _select_values(choice: DataNode, values: Sequence[float], dtype: Any) -> Any:
     """Return a node with one value per sample. `values` contains the value for each sub-policy."""
-    return lookup("_row")(chosen, table=np.array(values, dtype))
+    return lookup("_row")(choice, table=np.array(values, dtype))
 
 
 # ---------------------------------------------------------------- the published policies
@@ -184,8 +184,8 @@ def get_svhn_policy(
 
 
 def _policy(name: str, table: _tables.Table, moves: Sequence[Augmentation]) -> Policy:
-    known = {augmentation.name: augmentation for augmentation in (*_suite(), *moves)}
-    steps = [[(known[each], p, m) for each, p, m in sub_policy] for sub_policy in table]
+    by_name = {augmentation.name: augmentation for augmentation in (*_suite(), *moves)}
+    steps = [[(by_name[each], p, m) for each, p, m in sub_policy] for sub_policy in table]
     return Policy(name, 11, steps)
 
 

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from torchdali.auto_aug import augmentations as a
-from torchdali.auto_aug._suites import check_bins, given_arguments, translations, without
+from torchdali.auto_aug._suites import check_bins, exclude, select_arguments, translations
 from torchdali.auto_aug.core import select, signed_bin
 from torchdali.auto_aug.core._augmentation import Augmentation, check_arguments
-from torchdali.auto_aug.core._draws import drawn_number, step_seed
+from torchdali.auto_aug.core._draws import draw_number, step_seed
 from torchdali.graph.nodes import DataNode
 from torchdali.types import DALIInterpType
 
@@ -63,9 +63,9 @@ def rand_augment(
     """
     get_suite = get_rand_augment_suite if monotonic_mag else get_rand_augment_non_monotonic_suite
     suite = get_suite(shape is not None, max_translate_abs, max_translate_rel)
-    chosen = without(suite, excluded, "RandAugment")
-    arguments = given_arguments(chosen, shape, fill_value, interp_type)
-    return apply_rand_augment(chosen, data, n, m, num_magnitude_bins, seed, **arguments)
+    augmentations = exclude(suite, excluded, "RandAugment")
+    arguments = select_arguments(augmentations, shape, fill_value, interp_type)
+    return apply_rand_augment(augmentations, data, n, m, num_magnitude_bins, seed, **arguments)
 
 
 def apply_rand_augment(
@@ -104,11 +104,11 @@ def apply_rand_augment(
     check_arguments(augmentations, kwargs, "apply_rand_augment")
     negates = any(augmentation.randomly_negate for augmentation in augmentations)
     for step in range(n):
-        chosen = drawn_number(len(augmentations), step_seed(seed, 2 * step))
+        choice = draw_number(len(augmentations), step_seed(seed, 2 * step))
         magnitude_bin = signed_bin(m, seed=step_seed(seed, 2 * step + 1)) if negates else m
         data = select(
             augmentations,
-            chosen,
+            choice,
             data,
             magnitude_bin=magnitude_bin,
             num_magnitude_bins=num_magnitude_bins,

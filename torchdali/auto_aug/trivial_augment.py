@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from torchdali.auto_aug import augmentations as a
-from torchdali.auto_aug._suites import check_bins, given_arguments, translations, without
+from torchdali.auto_aug._suites import check_bins, exclude, select_arguments, translations
 from torchdali.auto_aug.core import select, signed_bin
 from torchdali.auto_aug.core._augmentation import Augmentation, check_arguments
-from torchdali.auto_aug.core._draws import drawn_number, step_seed
+from torchdali.auto_aug.core._draws import draw_number, step_seed
 from torchdali.graph.nodes import DataNode
 from torchdali.types import DALIInterpType
 
@@ -49,9 +49,9 @@ def trivial_augment_wide(
         ValueError: an argument is out of range, or contradicts another argument.
     """
     suite = get_trivial_augment_wide_suite(shape is not None, max_translate_abs, max_translate_rel)
-    chosen = without(suite, excluded, "TrivialAugmentWide")
-    arguments = given_arguments(chosen, shape, fill_value, interp_type)
-    return apply_trivial_augment(chosen, data, num_magnitude_bins, seed, **arguments)
+    augmentations = exclude(suite, excluded, "TrivialAugmentWide")
+    arguments = select_arguments(augmentations, shape, fill_value, interp_type)
+    return apply_trivial_augment(augmentations, data, num_magnitude_bins, seed, **arguments)
 
 
 def apply_trivial_augment(
@@ -75,13 +75,13 @@ def apply_trivial_augment(
     if not augmentations:
         raise ValueError("The `augmentations` list cannot be empty in an `apply_trivial_augment` call")
     check_arguments(augmentations, kwargs, "apply_trivial_augment")
-    magnitude_bin = drawn_number(num_magnitude_bins, step_seed(seed, 0))
+    magnitude_bin = draw_number(num_magnitude_bins, step_seed(seed, 0))
     if any(augmentation.randomly_negate for augmentation in augmentations):
         magnitude_bin = signed_bin(magnitude_bin, seed=step_seed(seed, 1))
-    chosen = drawn_number(len(augmentations), step_seed(seed, 2))
+    choice = draw_number(len(augmentations), step_seed(seed, 2))
     result: DataNode = select(
         augmentations,
-        chosen,
+        choice,
         data,
         magnitude_bin=magnitude_bin,
         num_magnitude_bins=num_magnitude_bins,

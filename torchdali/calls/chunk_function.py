@@ -13,7 +13,7 @@ import torch
 
 from torchdali.declaration.batching import MOST_BYTES
 from torchdali.kernels.memory import SMALL_SAMPLE, Allocator, allocate, is_array
-from torchdali.kernels.rearrange import copy_to, dense
+from torchdali.kernels.rearrange import copy_to, make_contiguous
 from torchdali.tensors._storage import PackedSamples, arrays_of
 
 __all__ = ["Body", "ChunkFunction", "Items", "put", "report", "reports", "unless_tested"]
@@ -187,4 +187,4 @@ def put(slot: torch.Tensor | None, value: torch.Tensor) -> torch.Tensor:
     if slot is not None and slot.shape == value.shape and slot.dtype == value.dtype:
         is_there = value.data_ptr() == slot.data_ptr() and value.is_contiguous()
         return slot if is_there else copy_to(slot, value)
-    return dense(value)
+    return make_contiguous(value)

@@ -34,7 +34,7 @@ def _collect(column: Any, layout: str) -> TensorList:
     if isinstance(column, TensorList):
         return column
     if isinstance(column, PackedSamples):
-        column = column.straight().samples()
+        column = column.untranspose().samples()
     if isinstance(column, torch.Tensor):
         if column.ndim == 0:
             raise TypeError(

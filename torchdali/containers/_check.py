@@ -34,8 +34,8 @@ class Problem(NamedTuple):
     message: str
 
     def __str__(self) -> str:
-        place = "" if self.offset is None else f" at {self.offset}"
-        return f"{self.path}{place}: {self.message}"
+        location = "" if self.offset is None else f" at {self.offset}"
+        return f"{self.path}{location}: {self.message}"
 
 
 class CheckedRecord(NamedTuple):
@@ -44,12 +44,12 @@ class CheckedRecord(NamedTuple):
     Attributes:
         offset: Offset in the container; -1 if the result concerns the whole container.
         problem: Description of the problem; "" if the check passed.
-        begins: True if a new sample begins with the record or file.
+        starts_sample: True if a new sample begins with the record or file.
     """
 
     offset: int
     problem: str
-    begins: bool = True
+    starts_sample: bool = True
 
 
 CheckedRecords = Iterator[CheckedRecord]
@@ -71,20 +71,20 @@ def check(
     Raises:
         RuntimeError: A path does not exist.
     """
-    files = [file for path in paths for file in _files(path)]
+    files = [file for path in paths for file in _list_files(path)]
     sizes = [os.path.getsize(file) if os.path.exists(file) else 0 for file in files]
     problems: list[Problem] = []
     counts, position = {"samples": 0, "files": 0, "unknown": 0}, 0
     for file, size in zip(files, sizes, strict=True):
-        kind = _kind(file)
-        counts["files" if kind is not None else "unknown"] += 1
-        if kind is not None:
-            for part in _report_exceptions(file, kind, decode):
-                counts["samples"] += part.begins
-                if part.problem:
-                    problems.append(Problem(file, None if part.offset < 0 else part.offset, part.problem))
+        checker = _find_checker(file)
+        counts["files" if checker is not None else "unknown"] += 1
+        if checker is not None:
+            for record in _report_exceptions(file, checker, decode):
+                counts["samples"] += record.starts_sample
+                if record.problem:
+                    problems.append(Problem(file, None if record.offset < 0 else record.offset, record.problem))
                 if progress is not None:
-                    progress(position + max(part.offset, 0), sum(sizes))
+                    progress(position + max(record.offset, 0), sum(sizes))
         position += size
     problems += [problem for path in paths if os.path.isdir(path) for problem in _class_problems(path)]
     return problems, counts
@@ -93,23 +93,23 @@ def check(
 def _class_problems(root: str) -> Iterator[Problem]:
     """Yield the empty and hidden folders among class folders, since `readers.file` treats them as classes."""
     names = {e.name: os.listdir(e.path) for e in sorted(os.scandir(root), key=lambda e: e.name) if e.is_dir()}
-    endings = {name: {os.path.splitext(each)[1].lower() for each in inside} for name, inside in names.items()}
+    endings = {name: {os.path.splitext(each)[1].lower() for each in entries} for name, entries in names.items()}
     images = {name: bool(extensions & IMAGES) for name, extensions in endings.items()}
-    if not any(has and not name.startswith(".") for name, has in images.items()):
+    if not any(has_images and not name.startswith(".") for name, has_images in images.items()):
         return
-    for name, inside in names.items():
-        if name.startswith(".") and (images[name] or not inside):
+    for name, entries in names.items():
+        if name.startswith(".") and (images[name] or not entries):
             yield Problem(os.path.join(root, name), None, "readers.file reads this hidden folder as a class")
-        elif not inside:
+        elif not entries:
             yield Problem(os.path.join(root, name), None, "the folder is empty: a class without samples")
 
 
 _WRITTEN = ("classes.txt", "pack.json")  # files that `pack` writes next to the shards
 
 
-def _files(path: str) -> Iterator[str]:
-    if is_url(path) and _kind(path) is None:
-        yield from _objects(Remote(), path.rstrip("/"))
+def _list_files(path: str) -> Iterator[str]:
+    if is_url(path) and _find_checker(path) is None:
+        yield from _list_objects(Remote(), path.rstrip("/"))
         return
     if not os.path.isdir(path):
         if not os.path.exists(path) and not is_url(path):
@@ -121,37 +121,37 @@ def _files(path: str) -> Iterator[str]:
         yield from (os.path.join(folder, n) for n in sorted(names) if not n.endswith(".idx") and n not in _WRITTEN)
 
 
-def _objects(remote: Remote, url: str) -> Iterator[str]:
+def _list_objects(remote: Remote, url: str) -> Iterator[str]:
     folders, names = remote.contents(url)
     if not folders and not names:
         raise RuntimeError(f"no object found at {shown(url)}")
     yield from (f"{url}/{name}" for name in names if not name.endswith(".idx") and name not in _WRITTEN)
     for folder in folders:
-        yield from _objects(remote, f"{url}/{folder}")
+        yield from _list_objects(remote, f"{url}/{folder}")
 
 
-_Check = Callable[[ByteStorage, bool], CheckedRecords]
+_Checker = Callable[[ByteStorage, bool], CheckedRecords]
 
 
-def _kind(path: str) -> _Check | None:
+def _find_checker(path: str) -> _Checker | None:
     name = os.path.basename(path).lower()
     ending = os.path.splitext(name)[1]
     if ending in IMAGES:
-        return _image
+        return _check_image
     if "tfrecord" in name and ending != ".idx":
-        return _tfrecord
-    return {".tar": _tar, ".rec": _recordio, ".npy": _array, ".mdb": _database}.get(ending)
+        return _check_tfrecord
+    return {".tar": _check_tar, ".rec": _check_recordio, ".npy": _check_array, ".mdb": _check_database}.get(ending)
 
 
-def _report_exceptions(path: str, kind: _Check, decode: bool) -> CheckedRecords:
+def _report_exceptions(path: str, checker: _Checker, decode: bool) -> CheckedRecords:
     """Yield the results of a check; an exception becomes a problem of the whole file."""
     try:
-        yield from kind(open_storage(path, mapped=False), decode)
+        yield from checker(open_storage(path, mapped=False), decode)
     except (RuntimeError, OSError, ValueError) as error:
         yield CheckedRecord(-1, str(error))
 
 
-def _wrong(function: Callable[[], object]) -> str:
+def _error_text(function: Callable[[], object]) -> str:
     """Call a function; return the text of its exception, or "" if it raises none."""
     try:
         function()
@@ -164,50 +164,50 @@ def _decode(data: Bytes) -> None:
     fn.decoders.image(torch.from_numpy(np.array(data)))
 
 
-def _looks_like_an_image(data: Bytes) -> bool:
+def _is_image(data: Bytes) -> bool:
     head = data[:12].tobytes()
     starts = (b"\xff\xd8\xff", b"\x89PNG", b"BM", b"II*\0", b"MM\0*")
     return head.startswith(starts) or head[8:] == b"WEBP"
 
 
-def _image(storage: ByteStorage, decode: bool) -> CheckedRecords:
+def _check_image(storage: ByteStorage, decode: bool) -> CheckedRecords:
     data = storage.read(0, storage.size)
-    yield CheckedRecord(-1, _wrong(lambda: _decode(data)) if decode else "" if len(data) else "the file is empty")
+    yield CheckedRecord(-1, _error_text(lambda: _decode(data)) if decode else "" if len(data) else "the file is empty")
 
 
-def _array(storage: ByteStorage, decode: bool) -> CheckedRecords:
-    yield CheckedRecord(-1, _wrong(lambda: npy.array(storage.read(0, storage.size))))
+def _check_array(storage: ByteStorage, decode: bool) -> CheckedRecords:
+    yield CheckedRecord(-1, _error_text(lambda: npy.array(storage.read(0, storage.size))))
 
 
-def _tfrecord(storage: ByteStorage, decode: bool) -> CheckedRecords:
+def _check_tfrecord(storage: ByteStorage, decode: bool) -> CheckedRecords:
     for offset, size in tfrecord.scan(storage):
         record = storage.read(offset, size)
-        yield CheckedRecord(offset, _wrong(lambda: _example(record, decode)))  # noqa: B023  called at once
+        yield CheckedRecord(offset, _error_text(lambda: _check_example(record, decode)))  # noqa: B023  called at once
 
 
-def _example(record: Bytes, decode: bool) -> None:
+def _check_example(record: Bytes, decode: bool) -> None:
     tfrecord.verify(record)
     begin, end = tfrecord.payload(record)
     for value in tfrecord.features(record.data, begin, end).values():
         if decode and value.kind == "string":
             for start, stop in value.strings():
-                if _looks_like_an_image(record[start:stop]):
+                if _is_image(record[start:stop]):
                     _decode(record[start:stop])
 
 
-def _recordio(storage: ByteStorage, decode: bool) -> CheckedRecords:
+def _check_recordio(storage: ByteStorage, decode: bool) -> CheckedRecords:
     for offset, size in recordio.scan(storage):
         record = storage.read(offset, size)
 
-        def look(record: Bytes = record) -> None:
+        def verify(record: Bytes = record) -> None:
             image, _ = recordio.image(recordio.content(record))
-            if decode and _looks_like_an_image(image):
+            if decode and _is_image(image):
                 _decode(image)
 
-        yield CheckedRecord(offset, _wrong(look))
+        yield CheckedRecord(offset, _error_text(verify))
 
 
-def _tar(storage: ByteStorage, decode: bool) -> CheckedRecords:
+def _check_tar(storage: ByteStorage, decode: bool) -> CheckedRecords:
     names: set[str] = set()
     last = ""
     archive = tar.Archive(storage)
@@ -219,16 +219,16 @@ def _tar(storage: ByteStorage, decode: bool) -> CheckedRecords:
             problem = f"the name {name!r} leads out of the archive's folder"
         elif decode and os.path.splitext(name.lower())[1] in IMAGES:
             data = archive.read(offset, size)
-            problem = _wrong(lambda: _decode(data))  # noqa: B023  called at once
+            problem = _error_text(lambda: _decode(data))  # noqa: B023  called at once
         names.add(name)
         key, extension = tar.split_name(name)
-        belongs = bool(extension and key and not key.endswith("/"))  # other members belong to no sample
-        yield CheckedRecord(archive.place(offset), problem, belongs and key != last)
-        last = key if belongs else last
-    for offset, what in archive.left_out:
-        yield CheckedRecord(offset, f"readers skip {what}", False)
+        has_sample = bool(extension and key and not key.endswith("/"))  # other members belong to no sample
+        yield CheckedRecord(archive.place(offset), problem, has_sample and key != last)
+        last = key if has_sample else last
+    for offset, description in archive.left_out:
+        yield CheckedRecord(offset, f"readers skip {description}", False)
 
 
-def _database(storage: ByteStorage, decode: bool) -> CheckedRecords:
+def _check_database(storage: ByteStorage, decode: bool) -> CheckedRecords:
     for entry in lmdb.entries(storage):
-        yield CheckedRecord(entry.offset, _wrong(lambda: storage.read(entry.offset, entry.size)))  # noqa: B023  called at once
+        yield CheckedRecord(entry.offset, _error_text(lambda: storage.read(entry.offset, entry.size)))  # noqa: B023  called at once

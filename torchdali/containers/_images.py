@@ -22,10 +22,11 @@ from torchdali.containers._png import write_png
 __all__ = ["FORMATS", "EncodedImage", "encode", "psnr"]
 
 FORMATS = {"jpeg": "jpg", "webp": "webp", "raw": "npy"}
-_SAME = 100.0  # dB, the PSNR of equal pixels
-_FEW = 64  # a gray image with at most this number of different values counts as a label map
-_FEW_COLORS = 256
-_AREAS = 0.8  # an image has large areas of one color if at least this share of pixels equal their left neighbor
+_MAX_PSNR = 100.0  # dB, the PSNR of equal pixels
+_MAX_LABELS = 64  # a gray image with at most this number of different values counts as a label map
+_MAX_COLORS = 256
+# An image has large areas of one color if at least this share of pixels equal their left neighbor.
+_MIN_FLAT_SHARE = 0.8
 
 Pixels = npt.NDArray[Any]
 
@@ -44,7 +45,7 @@ class EncodedImage(NamedTuple):
     is_photo: bool
 
 
-class _Opened(NamedTuple):
+class _DecodedImage(NamedTuple):
     """A decoded image.
 
     Attributes:
@@ -68,7 +69,7 @@ class _Opened(NamedTuple):
         return colors
 
     @property
-    def keeps(self) -> bool:
+    def needs_lossless(self) -> bool:
         """True if the image must not be encoded with loss, even if a lossy format was requested."""
         return self.is_map or self.pixels.dtype == np.uint16
 
@@ -87,34 +88,34 @@ def encode(content: bytes, shorter: int | None, format: str | None, quality: int
     Raises:
         RuntimeError: The image cannot be decoded.
     """
-    opened = _open(content, format)
-    if opened is None:
+    decoded = _decode(content, format)
+    if decoded is None:
         return None
-    pixels = opened.pixels
+    pixels = decoded.pixels
     is_jpeg = content.startswith(b"\xff\xd8\xff")
     if shorter is not None and min(pixels.shape[:2]) > shorter:
-        kind = types.INTERP_NN if opened.is_map else types.INTERP_LINEAR
-        small = fn.resize(torch.from_numpy(pixels), resize_shorter=float(shorter), interp_type=kind)
-        opened = opened._replace(pixels=np.asarray(small))
-    elif format is None or (format == "jpeg" and is_jpeg and shorter) or (format != "raw" and opened.keeps):
+        interpolation = types.INTERP_NN if decoded.is_map else types.INTERP_LINEAR
+        small = fn.resize(torch.from_numpy(pixels), resize_shorter=float(shorter), interp_type=interpolation)
+        decoded = decoded._replace(pixels=np.asarray(small))
+    elif format is None or (format == "jpeg" and is_jpeg and shorter) or (format != "raw" and decoded.needs_lossless):
         return None
-    return _encode(opened, format, quality)
+    return _encode(decoded, format, quality)
 
 
-def _encode(opened: _Opened, format: str | None, quality: int) -> EncodedImage:
-    pixels = opened.pixels
+def _encode(decoded: _DecodedImage, format: str | None, quality: int) -> EncodedImage:
+    pixels = decoded.pixels
     if format == "raw":
         file = io.BytesIO()
-        np.save(file, opened.colors() if opened.palette else pixels)
+        np.save(file, decoded.colors() if decoded.palette else pixels)
         return EncodedImage(FORMATS[format], file.getvalue(), pixels, False)
-    if opened.keeps or pixels.shape[2] != 3:
-        return EncodedImage("png", write_png(pixels, opened.palette, opened.alpha), pixels, False)
+    if decoded.needs_lossless or pixels.shape[2] != 3:
+        return EncodedImage("png", write_png(pixels, decoded.palette, decoded.alpha), pixels, False)
     file = io.BytesIO()
     Image.fromarray(pixels).save(file, "WEBP" if format == "webp" else "JPEG", quality=quality)
     return EncodedImage(FORMATS[format or "jpeg"], file.getvalue(), pixels, True)
 
 
-def _open(content: bytes, format: str | None) -> _Opened | None:
+def _decode(content: bytes, format: str | None) -> _DecodedImage | None:
     """Decode an image.
 
     Return None if the caller must use the encoded image unchanged: `format` is None, and the image has more than 16
@@ -123,53 +124,53 @@ def _open(content: bytes, format: str | None) -> _Opened | None:
     data = torch.from_numpy(np.frombuffer(content, np.uint8).copy())
     header = peek_header(data)
     if header.format == "JPEG":
-        return _Opened(np.asarray(fn.decoders.image(data)))
-    palette = _with_palette(content)
+        return _DecodedImage(np.asarray(fn.decoders.image(data)))
+    palette = _decode_palette(content)
     if palette is not None:
         return palette
     depth = 8 if header.format == "BMP" else header.depth
     if depth > 16 or header.channels > 4:
-        return None if format is None else _Opened(np.asarray(fn.decoders.image(data)))
+        return None if format is None else _DecodedImage(np.asarray(fn.decoders.image(data)))
     dtype = types.UINT16 if depth > 8 else types.UINT8
     pixels = np.asarray(fn.decoders.image(data, output_type=types.ANY_DATA, dtype=dtype))
-    opened = _Opened(pixels, _is_map(pixels))
-    if format is None or opened.keeps or pixels.shape[2] == 3:
-        return opened
-    return _Opened(np.asarray(fn.decoders.image(data)))
+    decoded = _DecodedImage(pixels, _is_map(pixels))
+    if format is None or decoded.needs_lossless or pixels.shape[2] == 3:
+        return decoded
+    return _DecodedImage(np.asarray(fn.decoders.image(data)))
 
 
-def _with_palette(content: bytes) -> _Opened | None:
+def _decode_palette(content: bytes) -> _DecodedImage | None:
     """Return an image as palette indices; None if the image has no palette."""
     try:
         opened = Image.open(io.BytesIO(content))
         if opened.mode != "P":
             return None
         image = ImageOps.exif_transpose(opened)
-        places = np.array(image)[:, :, None]
+        indices = np.array(image)[:, :, None]
     except Exception:  # Pillow raises exceptions of many classes; the caller then tries another decoder
         return None
     alpha = image.info.get("transparency", b"")
     if isinstance(alpha, int):
         alpha = b"\xff" * alpha + b"\0"
-    return _Opened(places, True, bytes(image.getpalette("RGB") or b"")[: 3 * 256], alpha)
+    return _DecodedImage(indices, True, bytes(image.getpalette("RGB") or b"")[: 3 * 256], alpha)
 
 
 def _is_map(pixels: Pixels) -> bool:
     """Return whether an image is a label map or a drawing: it has few values, or large areas of few colors."""
     channels = pixels.shape[2]
-    if channels == 1 and len(np.unique(pixels)) <= _FEW:
+    if channels == 1 and len(np.unique(pixels)) <= _MAX_LABELS:
         return True
     if pixels.shape[1] < 2 or (channels == 1 and pixels.dtype == np.uint8):
         return False
     like_its_neighbor = (pixels[:, 1:] == pixels[:, :-1]).all(2)
-    if like_its_neighbor.mean() < _AREAS:
+    if like_its_neighbor.mean() < _MIN_FLAT_SHARE:
         return False
-    return len(np.unique(pixels.reshape(-1, channels), axis=0)) <= _FEW_COLORS
+    return len(np.unique(pixels.reshape(-1, channels), axis=0)) <= _MAX_COLORS
 
 
 def psnr(encoded: EncodedImage) -> float:
     """Return the PSNR of an encoded image in dB."""
     data = torch.from_numpy(np.frombuffer(encoded.content, np.uint8).copy())
-    again = np.asarray(fn.decoders.image(data))
-    error = float(np.mean((encoded.pixels.astype(np.float32) - again) ** 2))
-    return min(_SAME, 10 * math.log10(255.0**2 / error)) if error else _SAME
+    decoded = np.asarray(fn.decoders.image(data))
+    error = float(np.mean((encoded.pixels.astype(np.float32) - decoded) ** 2))
+    return min(_MAX_PSNR, 10 * math.log10(255.0**2 / error)) if error else _MAX_PSNR

@@ -50,14 +50,14 @@ _KINDS = {
 KINDS = tuple(_KINDS)
 """Names of the container formats that have index files."""
 
-_ENDING = {"tfrecord": ".tfrecord", "webdataset": ".tar", "mxnet": ".rec"}
-_ENDINGS = (".tar", ".rec", ".tfrecord", ".tfrecords")
+_EXTENSION_BY_FORMAT = {"tfrecord": ".tfrecord", "webdataset": ".tar", "mxnet": ".rec"}
+_EXTENSIONS = (".tar", ".rec", ".tfrecord", ".tfrecords")
 
 
 def index_path(path: str, folder: str | None = None) -> str:
     """Return the path of a container's index, in `folder`, or in the container's folder if `folder` is None."""
-    for ending in _ENDINGS:
-        path = path.removesuffix(ending)
+    for extension in _EXTENSIONS:
+        path = path.removesuffix(extension)
     return f"{path}.idx" if folder is None else os.path.join(folder, f"{os.path.basename(path)}.idx")
 
 
@@ -84,20 +84,20 @@ def index(
     if not force and exists(target):
         raise RuntimeError(f"{target} already exists; pass --force to replace it")
     if os.path.isdir(path):
-        pattern = os.path.join(path, f"*{_ENDING[kind]}")
+        pattern = os.path.join(path, f"*{_EXTENSION_BY_FORMAT[kind]}")
         raise RuntimeError(
             f"{path} must be a file, got a folder. Each file gets its own index: pass the files, for example {pattern}"
         )
     storage = open_storage(path)
-    tables: list[Any] = []
+    records: list[Any] = []
     for record in scan(storage):
-        tables.append(record)
+        records.append(record)
         if progress is not None:
             progress(end(record), storage.size)
-    if not tables:
+    if not records:
         raise RuntimeError(f"{path} has no samples")
-    write_text(target, text(tables))
-    return target, len(tables)
+    write_text(target, text(records))
+    return target, len(records)
 
 
 def manifest(kind: str, paths: Sequence[str], target: str, progress: Progress | None = None) -> tuple[str, int]:
@@ -124,7 +124,7 @@ def manifest(kind: str, paths: Sequence[str], target: str, progress: Progress | 
         raise RuntimeError("the shards must have different file names")
     done, count = 0, 0
 
-    def shard(container: Indexed) -> ManifestShard:
+    def index_shard(container: Indexed) -> ManifestShard:
         nonlocal done, count
         storage, text = container.storage, container.text
         if text is None:
@@ -135,6 +135,6 @@ def manifest(kind: str, paths: Sequence[str], target: str, progress: Progress | 
         return ManifestShard(storage.version if isinstance(storage, RemoteFile) else ObjectVersion(storage.size), text)
 
     containers = open_containers(kind, paths, [index_path(path) for path in paths], options={"dont_use_mmap": True})
-    shards = over_containers(shard, containers)
+    shards = over_containers(index_shard, containers)
     Manifest(kind, dict(zip(map(os.path.basename, paths), shards, strict=True))).write(target)
     return target, count

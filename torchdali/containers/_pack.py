@@ -37,8 +37,8 @@ from torchdali.formats.urls import is_url, shown
 __all__ = ["PackOptions", "Packed", "pack"]
 
 _PLAN = "pack.json"
-_TRIED = 32  # number of images that are encoded to estimate the size of all images
-_COMPARED = 10  # the PSNR is computed for every tenth image
+_SIZE_SAMPLES = 32  # number of images that are encoded to estimate the size of all images
+_PSNR_INTERVAL = 10  # the PSNR is computed for every tenth image
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ class PackOptions:
             raise RuntimeError(f"to must be 'webdataset' or 'tfrecord', got {self.to!r}")
         if self.format is not None and self.format not in FORMATS:
             raise RuntimeError(f"format must be one of {', '.join(FORMATS)}, got {self.format!r}")
-        least = min(self.shard_size, 1 if self.shorter is None else self.shorter)
-        if least < 1 or not 1 <= self.quality <= 100:
+        smallest = min(self.shard_size, 1 if self.shorter is None else self.shorter)
+        if smallest < 1 or not 1 <= self.quality <= 100:
             raise RuntimeError("shard_size and shorter must be at least 1, and quality must be 1 to 100")
 
     @property
@@ -149,32 +149,32 @@ def pack(
             with other options.
     """
     options = options or PackOptions()
-    opened = open_source(source)
-    with _ShardFolder(target) as place:
-        return _pack(opened, place, options, jobs, progress, source)
+    samples = open_source(source)
+    with _ShardFolder(target) as folder:
+        return _pack(samples, folder, options, jobs, progress, source)
 
 
 def _pack(
-    opened: SampleSource, target: _ShardFolder, options: PackOptions, jobs: int, progress: Progress | None, source: str
+    samples: SampleSource, target: _ShardFolder, options: PackOptions, jobs: int, progress: Progress | None, source: str
 ) -> Packed:
-    starts = _plan(opened, target, options)
-    work = _PackState(opened, target, options, progress)
+    starts = _plan(samples, target, options)
+    state = _PackState(samples, target, options, progress)
     began = time.perf_counter()
     with ThreadPoolExecutor(jobs) as pool:
-        running = [pool.submit(work.shard, *each) for each in _ranges(starts, len(opened))]
+        futures = [pool.submit(state.write_shard, *each) for each in _ranges(starts, len(samples))]
         try:
-            work.report.shards = [path for path in (each.result() for each in running) if path]
+            state.report.shards = [path for path in (each.result() for each in futures) if path]
         except BaseException:
-            work.stopped = True
+            state.stopped = True
             pool.shutdown(cancel_futures=True)
             raise
-    work.report.seconds = time.perf_counter() - began
-    work.report.skipped.sort()
-    if not work.report.shards:
+    state.report.seconds = time.perf_counter() - began
+    state.report.skipped.sort()
+    if not state.report.shards:
         target.remove(_PLAN)  # so that the folder can be used for another source or with other options
-        count, first = len(work.report.skipped), work.report.skipped[0]
+        count, first = len(state.report.skipped), state.report.skipped[0]
         raise RuntimeError(f"no sample of {source} can be packed: all {count} failed. The first error: {first}")
-    return work.report
+    return state.report
 
 
 class _ShardFolder:
@@ -208,7 +208,7 @@ class _ShardFolder:
         """Return whether a file of this name existed when the folder was opened."""
         return name in self._names
 
-    def at(self, name: str) -> str:
+    def path_of(self, name: str) -> str:
         """Return the path or URL of a file."""
         return f"{self.path.rstrip('/')}/{name}" if self._remote is not None else os.path.join(self.path, name)
 
@@ -218,17 +218,17 @@ class _ShardFolder:
         After a crash, the next run keeps files with final names.
         """
         if self._remote is None:
-            os.replace(unfinished, self.at(name))
+            os.replace(unfinished, self.path_of(name))
             return
-        self._remote.upload(self.at(name), unfinished)
+        self._remote.upload(self.path_of(name), unfinished)
         os.unlink(unfinished)
 
     def remove(self, name: str) -> None:
         """Remove a file."""
         if self._remote is None:
-            os.unlink(self.at(name))
+            os.unlink(self.path_of(name))
         else:
-            self._remote.remove(self.at(name))
+            self._remote.remove(self.path_of(name))
 
 
 def _ranges(starts: Sequence[int], count: int) -> list[tuple[int, int, int]]:
@@ -245,7 +245,7 @@ def _plan(source: SampleSource, target: _ShardFolder, options: PackOptions) -> l
 
     If an earlier run has stored a plan, use this plan. Otherwise, make and store a plan.
     """
-    path = target.at(_PLAN)
+    path = target.path_of(_PLAN)
     form = {"source": _digest(source), "options": asdict(options)}
     try:
         saved = json.loads(read_text(path)) if target.has(_PLAN) else None
@@ -261,7 +261,7 @@ def _plan(source: SampleSource, target: _ShardFolder, options: PackOptions) -> l
     starts = _starts(source.sizes() * _ratio(source, options) + 1024, options.shard_size)
     write_text(path, json.dumps({"form": form, "starts": starts}))
     if source.classes:
-        write_text(target.at("classes.txt"), "".join(f"{name}\n" for name in source.classes))
+        write_text(target.path_of("classes.txt"), "".join(f"{name}\n" for name in source.classes))
     return starts
 
 
@@ -278,7 +278,7 @@ def _ratio(source: SampleSource, options: PackOptions) -> float:
     if not options.encodes:
         return 1.0
     before = after = 1
-    for index in np.unique(np.linspace(0, len(source) - 1, _TRIED).astype(int)).tolist():
+    for index in np.unique(np.linspace(0, len(source) - 1, _SIZE_SAMPLES).astype(int)).tolist():
         try:
             sample = source.read(index)
             packed = _encode_image(sample, options)[0]
@@ -288,10 +288,10 @@ def _ratio(source: SampleSource, options: PackOptions) -> float:
     return after / before
 
 
-def _starts(sizes: npt.NDArray[Any], most: int) -> list[int]:
+def _starts(sizes: npt.NDArray[Any], max_size: int) -> list[int]:
     starts, filled = [0], 0.0
     for index, size in enumerate(sizes.tolist()):
-        if filled and filled + size > most:
+        if filled and filled + size > max_size:
             starts.append(index)
             filled = 0.0
         filled += size
@@ -311,32 +311,32 @@ class _PackState:
         self.report, self.stopped = Packed(), False
         self._progress, self._lock, self._samples = progress, threading.Lock(), 0
 
-    def shard(self, number: int, start: int, stop: int) -> str | None:
+    def write_shard(self, number: int, start: int, stop: int) -> str | None:
         """Write a shard, unless it exists; return its path, or None if all of its samples are skipped."""
-        ending, write, index_text = _WRITERS[self.options.to]
+        extension, write, index_text = _WRITERS[self.options.to]
         name = f"shard-{number:06}"
-        path = self.target.at(f"{name}{ending}")
-        if self.target.has(f"{name}{ending}"):
+        path = self.target.path_of(f"{name}{extension}")
+        if self.target.has(f"{name}{extension}"):
             with self._lock:
                 self.report.kept += 1
-            self._count(stop - start)
+            self._report_progress(stop - start)
             return path
         torch.set_num_threads(1)
-        unfinished = os.path.join(self.target.folder, f"{name}{ending}.part")
+        unfinished = os.path.join(self.target.folder, f"{name}{extension}.part")
         with open(unfinished, "wb", opener=new_file) as file:
-            index = write(file, (self._sample(i) for i in range(start, stop)))
+            index = write(file, (self._pack_sample(i) for i in range(start, stop)))
             file.flush()
             os.fsync(file.fileno())
         if not index:
             os.unlink(unfinished)
             return None
-        write_text(self.target.at(f"{name}.idx"), index_text(index))
+        write_text(self.target.path_of(f"{name}.idx"), index_text(index))
         with self._lock:
             self.report.written += os.path.getsize(unfinished)
-        self.target.publish(unfinished, f"{name}{ending}")
+        self.target.publish(unfinished, f"{name}{extension}")
         return path
 
-    def _sample(self, index: int) -> Sample | None:
+    def _pack_sample(self, index: int) -> Sample | None:
         """Read a sample and encode its image; return None if the sample is skipped."""
         if self.stopped:
             raise RuntimeError("stopped")
@@ -349,23 +349,23 @@ class _PackState:
                 packed, encoded = _encode_image(sample, self.options)
         except (RuntimeError, OSError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
-            wrong = f"{self.source.name(index)}: {reason or error}"
+            message = f"{self.source.name(index)}: {reason or error}"
             if not self.options.skip:
-                raise RuntimeError(f"cannot pack {wrong}; pass --skip (skip=True) to skip such samples") from None
+                raise RuntimeError(f"cannot pack {message}; pass --skip (skip=True) to skip such samples") from None
             packed = None
         with self._lock:
             if packed is None:
-                self.report.skipped.append(wrong)
+                self.report.skipped.append(message)
             else:
                 self.report.samples += 1
                 self.report.read += sample.size
                 self.report.lossless += encoded is not None and not encoded.is_photo
-        if encoded is not None and encoded.is_photo and index % _COMPARED == 0:
+        if encoded is not None and encoded.is_photo and index % _PSNR_INTERVAL == 0:
             self.report.psnr.append(psnr(encoded))
-        self._count(1)
+        self._report_progress(1)
         return packed and packed._replace(key=f"{index:09}")
 
-    def _count(self, samples: int) -> None:
+    def _report_progress(self, samples: int) -> None:
         with self._lock:
             self._samples += samples
             if self._progress is not None:
@@ -373,28 +373,28 @@ class _PackState:
 
 
 def _write_tar(file: BinaryIO, samples: Any) -> list[Any]:
-    index, at = [], 0
+    index, offset = [], 0
     for sample in samples:
         if sample is None:
             continue
         parts = []
         for extension, content in sample.parts:
             name = f"{sample.key}.{extension}"
-            parts.append((extension, at + tar.BLOCK, len(content), name))
-            at += tar.write_member(file, name, content)
+            parts.append((extension, offset + tar.BLOCK, len(content), name))
+            offset += tar.write_member(file, name, content)
         index.append(parts)
     tar.write_end(file)
     return index
 
 
 def _write_tfrecord(file: BinaryIO, samples: Any) -> list[Any]:
-    index, at = [], 0
+    index, offset = [], 0
     for sample in samples:
         if sample is None:
             continue
         size = tfrecord.write_record(file, tfrecord.write_example(_features(sample)))
-        index.append((at, size))
-        at += size
+        index.append((offset, size))
+        offset += size
     return index
 
 
@@ -410,8 +410,8 @@ def _features(sample: Sample) -> dict[str, Any]:
     A part with the extension ``cls`` becomes the int64 feature ``label`` if its content is a number.
     """
     features: dict[str, Any] = {"key": sample.key.encode()}
-    for place, (extension, content) in enumerate(sample.parts):
-        if place == sample.image:
+    for index, (extension, content) in enumerate(sample.parts):
+        if index == sample.image:
             features["image"] = content
         elif extension == "cls" and content.strip().lstrip(b"-").isdigit():
             features["label"] = [int(content)]
@@ -423,7 +423,7 @@ def _features(sample: Sample) -> dict[str, Any]:
 # ---------------------------------------------------------------- images
 
 
-def _check_image(sample: Sample, whole: bool) -> None:
+def _check_image(sample: Sample, decode: bool) -> None:
     """Read the header of an image, or decode the whole image; raise RuntimeError if the image is damaged."""
     if sample.image is None:
         return
@@ -431,7 +431,7 @@ def _check_image(sample: Sample, whole: bool) -> None:
     if extension != UNKNOWN and f".{extension}" not in IMAGES:
         return  # not an image, but audio, a video or an array
     data = torch.from_numpy(np.frombuffer(content, np.uint8).copy())
-    _ = fn.decoders.image(data, output_type=types.ANY_DATA) if whole else fn.peek_image_shape(data)
+    _ = fn.decoders.image(data, output_type=types.ANY_DATA) if decode else fn.peek_image_shape(data)
 
 
 def _encode_image(sample: Sample, options: PackOptions) -> tuple[Sample, EncodedImage | None]:

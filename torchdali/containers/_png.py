@@ -34,9 +34,9 @@ def write_png(pixels: npt.NDArray[Any], palette: bytes = b"", alpha: bytes = b""
     if not palette:
         step = channels * pixels.itemsize
         rows = np.concatenate([rows[:, :step], rows[:, step:] - rows[:, :-step]], 1)
-    lines = np.insert(rows, 0, 0 if palette else _SUB, 1)
+    scanlines = np.insert(rows, 0, 0 if palette else _SUB, 1)
     colors = [(b"PLTE", palette), (b"tRNS", alpha)] if palette else []
-    parts = [(b"IHDR", header), *colors, (b"IDAT", zlib.compress(lines.tobytes())), (b"IEND", b"")]
+    parts = [(b"IHDR", header), *colors, (b"IDAT", zlib.compress(scanlines.tobytes())), (b"IEND", b"")]
     return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(kind, content) for kind, content in parts)
 
 

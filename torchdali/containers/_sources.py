@@ -83,33 +83,33 @@ def open_source(path: str) -> SampleSource:
         RuntimeError: The path contains nothing that can be packed.
     """
     if os.path.isdir(path) and os.path.exists(lmdb.data_file(path)) and lmdb.data_file(path) != path:
-        return _database(path)
+        return _open_database(path)
     files = [path] if is_url(path) or os.path.isfile(path) else sorted(glob.glob(path))
     if os.path.isdir(path):
-        files = [os.path.join(path, name) for name in sorted(os.listdir(path)) if _opener(name)]
-    files = [file for file in files if _opener(file)]
+        files = [os.path.join(path, name) for name in sorted(os.listdir(path)) if _find_opener(name)]
+    files = [file for file in files if _find_opener(file)]
     if not files:
-        return _folder(path)
-    kinds = {_opener(file) for file in files}
-    if len(kinds) > 1:
+        return _open_folder(path)
+    openers = {_find_opener(file) for file in files}
+    if len(openers) > 1:
         raise RuntimeError(f"{path} must have containers of only one format")
-    (opener,) = kinds
+    (opener,) = openers
     assert opener is not None
     return opener([open_storage(file) for file in files])
 
 
-def _opener(path: str) -> Callable[[Sequence[ByteStorage]], SampleSource] | None:
+def _find_opener(path: str) -> Callable[[Sequence[ByteStorage]], SampleSource] | None:
     name = os.path.basename(path).lower()
     if name.endswith(".idx"):
         return None
     if name.endswith(".tar"):
-        return _archives
+        return _open_archives
     if name.endswith(".rec"):
-        return _recordio
-    return _tfrecord if "tfrecord" in name else None
+        return _open_recordio
+    return _open_tfrecord if "tfrecord" in name else None
 
 
-def _extension(content: bytes) -> str:
+def _detect_extension(content: bytes) -> str:
     starts = {
         b"\xff\xd8\xff": "jpg",
         b"\x89PNG": "png",
@@ -121,17 +121,17 @@ def _extension(content: bytes) -> str:
     return extension or ("webp" if content[8:12] == b"WEBP" else UNKNOWN)
 
 
-_USUAL = {"jpeg": "jpg", "tiff": "tif"}
+_SHORT_EXTENSIONS = {"jpeg": "jpg", "tiff": "tif"}
 
 
 def _add_label(image: bytes, label: Any, extension: str = "") -> Sample:
-    parts = [(extension or _extension(image), image)]
+    parts = [(extension or _detect_extension(image), image)]
     if label is not None:
         parts.append(("cls", str(label).encode()))
     return Sample(tuple(parts), 0)
 
 
-def _folder(path: str) -> SampleSource:
+def _open_folder(path: str) -> SampleSource:
     if not is_url(path) and not os.path.isdir(path):
         raise RuntimeError(f"no such folder or container: {path}")
     filters = [f"[!.]{pattern}" for pattern in IMAGE_AND_SOUND]
@@ -153,17 +153,17 @@ def _folder(path: str) -> SampleSource:
     def read(index: int) -> Sample:
         content = dataset.read(index)[0].numpy().tobytes()
         extension = os.path.splitext(dataset.info(index))[1][1:].lower()
-        return _add_label(content, labels[index], _USUAL.get(extension, extension))
+        return _add_label(content, labels[index], _SHORT_EXTENSIONS.get(extension, extension))
 
     return SampleSource(partial(dataset.info, output=0), sizes, read, dataset.classes)
 
 
-def _archives(storages: Sequence[ByteStorage]) -> SampleSource:
+def _open_archives(storages: Sequence[ByteStorage]) -> SampleSource:
     samples = [(archive, sample) for archive in map(tar.Archive, storages) for sample in tar.samples(archive)]
 
     def read(index: int) -> Sample:
         archive, sample = samples[index]
-        parts = tuple((e.lower(), archive.read(at, size).tobytes()) for e, at, size, _ in sample)
+        parts = tuple((e.lower(), archive.read(offset, size).tobytes()) for e, offset, size, _ in sample)
         image = next((i for i, (e, _) in enumerate(parts) if f".{e.rpartition('.')[2]}" in IMAGES), None)
         return Sample(parts, image)
 
@@ -182,7 +182,7 @@ def _sizes(records: Records) -> npt.NDArray[np.int64]:
     return np.array([size for _, _, size in records], np.int64)
 
 
-def _recordio(storages: Sequence[ByteStorage]) -> SampleSource:
+def _open_recordio(storages: Sequence[ByteStorage]) -> SampleSource:
     records = [(s, *each) for s in storages for each in recordio.scan(s)]
 
     def read(index: int) -> Sample:
@@ -194,12 +194,12 @@ def _recordio(storages: Sequence[ByteStorage]) -> SampleSource:
         if len(labels) == 1 and float(labels[0]).is_integer():
             return _add_label(image.tobytes(), int(labels[0]))
         content = " ".join(map(str, labels.tolist())).encode()
-        return Sample(((_extension(image.tobytes()), image.tobytes()), ("labels.txt", content)), 0)
+        return Sample(((_detect_extension(image.tobytes()), image.tobytes()), ("labels.txt", content)), 0)
 
     return SampleSource(_name_of_index(records), _sizes(records), read)
 
 
-def _tfrecord(storages: Sequence[ByteStorage]) -> SampleSource:
+def _open_tfrecord(storages: Sequence[ByteStorage]) -> SampleSource:
     records = [(s, *each) for s in storages for each in tfrecord.scan(s)]
 
     def read(index: int) -> Sample:
@@ -207,7 +207,7 @@ def _tfrecord(storages: Sequence[ByteStorage]) -> SampleSource:
         record = storage.read(offset, size)
         try:
             features = tfrecord.features(record.data, *tfrecord.payload(record))
-            return _of_features(record, features)
+            return _sample_from_features(record, features)
         except (ValueError, IndexError) as error:
             raise RuntimeError(f"{storage.path} at {offset}: {error}") from None
 
@@ -217,7 +217,7 @@ def _tfrecord(storages: Sequence[ByteStorage]) -> SampleSource:
 _IMAGE_KEYS, _LABEL_KEYS = ("image/encoded", "image", "jpeg"), ("image/class/label", "label", "cls")
 
 
-def _of_features(record: Any, features: dict[str, tfrecord.FeatureValue]) -> Sample:
+def _sample_from_features(record: Any, features: dict[str, tfrecord.FeatureValue]) -> Sample:
     image = next((features[key] for key in _IMAGE_KEYS if key in features), None)
     if image is None or image.kind != "string" or not image.strings():
         raise ValueError(
@@ -229,7 +229,7 @@ def _of_features(record: Any, features: dict[str, tfrecord.FeatureValue]) -> Sam
     return _add_label(record[begin:end].tobytes(), numbers[0] if numbers else None)
 
 
-def _database(path: str) -> SampleSource:
+def _open_database(path: str) -> SampleSource:
     storage = open_storage(lmdb.data_file(path))
     records = [(storage, entry.offset, entry.size) for entry in lmdb.entries(storage)]
 

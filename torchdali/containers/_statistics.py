@@ -21,7 +21,7 @@ from torchdali.containers._index import Progress
 
 __all__ = ["Statistics", "statistics"]
 
-_AT_ONCE = 1024  # maximum number of files in the threads' queue
+_MAX_QUEUED = 1024  # maximum number of files in the threads' queue
 _LISTED = 20  # maximum number of classes and of broken files that are printed
 
 
@@ -88,12 +88,12 @@ class Statistics:
         each = self.size / max(1, self.images) / 1e3
         yield f"{self.root}: {self.images:,} images, {self.size / 1e6:,.1f} MB, {each:,.1f} KB each on average"
         if self.images:
-            yield f"  formats    {_counts(self.formats)}"
-            yield f"  channels   {_counts(self.channels)}"
+            yield f"  formats    {_format_counts(self.formats)}"
+            yield f"  channels   {_format_counts(self.channels)}"
             for name, (least, middle, most) in (("height", self.heights), ("width", self.widths)):
                 yield f"  {name:10} {least:,} to {most:,}, median {middle:,}"
-            yield f"  mean       {_numbers(self.mean)}  of red, green, blue; each image has the same weight"
-            yield f"  deviation  {_numbers(self.std)}  mean= and std= of a loader, for pixels from 0 to 1"
+            yield f"  mean       {_format_numbers(self.mean)}  of red, green, blue; each image has the same weight"
+            yield f"  deviation  {_format_numbers(self.std)}  mean= and std= of a loader, for pixels from 0 to 1"
         yield from self._class_lines()
         yield from self._folder_lines()
         if self.misnamed:
@@ -129,12 +129,12 @@ class Statistics:
             yield f"  left out   {len(self.left_out):,} images by extension, for example {self.left_out[0]}"
 
 
-def _counts(counts: Mapping[str, int] | Mapping[int, int]) -> str:
+def _format_counts(counts: Mapping[str, int] | Mapping[int, int]) -> str:
     ordered = sorted(counts.items(), key=lambda each: -each[1])
     return ", ".join(f"{name}: {count:,}" for name, count in ordered)
 
 
-def _numbers(values: Sequence[float]) -> str:
+def _format_numbers(values: Sequence[float]) -> str:
     return ", ".join(f"{value:.3f}" for value in values)
 
 
@@ -156,9 +156,9 @@ def statistics(root: str | os.PathLike[str], threads: int = 4, progress: Progres
         raise RuntimeError(f"{root} must contain images ({', '.join(sorted(ENDINGS))})")
     summary = _Summary(root, [name for name in names if name.lower().endswith(OTHER_ENDINGS)])
     with ThreadPoolExecutor(threads) as pool:
-        for first in range(0, len(paths), _AT_ONCE):
-            for count, facts in enumerate(pool.map(_examine, paths[first : first + _AT_ONCE]), first + 1):
-                summary.add(facts)
+        for first in range(0, len(paths), _MAX_QUEUED):
+            for count, image in enumerate(pool.map(_examine, paths[first : first + _MAX_QUEUED]), first + 1):
+                summary.add(image)
                 if progress is not None:
                     progress(count, len(paths))
     return summary.statistics()
@@ -224,13 +224,13 @@ class _Summary:
         std = np.sqrt((self._squares / max(1, count) - mean**2).clip(0)).tolist()
         folders = sorted(e.name for e in os.scandir(self._root) if e.is_dir() and not e.name.startswith("."))
         return Statistics(
-            self._root, count, self._size, self._formats, self._channels, _ends(self._heights), _ends(self._widths),
-            {name: self._classes[name] for name in folders}, self._deeper, self._left_out, self._misnamed,
-            (red, green, blue), (std[0], std[1], std[2]), self._problems,
+            self._root, count, self._size, self._formats, self._channels, _min_median_max(self._heights),
+            _min_median_max(self._widths), {name: self._classes[name] for name in folders}, self._deeper,
+            self._left_out, self._misnamed, (red, green, blue), (std[0], std[1], std[2]), self._problems,
         )  # fmt: skip
 
 
-def _ends(sides: Sequence[int]) -> tuple[int, int, int]:
+def _min_median_max(sides: Sequence[int]) -> tuple[int, int, int]:
     return (min(sides), round(median(sides)), max(sides)) if sides else (0, 0, 0)
 
 

@@ -159,7 +159,7 @@ class ChunkReader:
             # attribute without a lock. At worst, another thread calls `read_files` once more.
             self._uses_library = False
             files = read_in_blocks(paths) if self._is_temporary else None
-        return None if files is None else SeparateSamples.of_arrays(files, torch.uint8)
+        return None if files is None else SeparateSamples.from_arrays(files, torch.uint8)
 
     def one_by_one(
         self, reads: Sequence[Read], out: Sequence[Any] | None = None, **arguments: Sequence[Any]

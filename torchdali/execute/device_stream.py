@@ -25,7 +25,7 @@ import torch
 
 from torchdali.execute.output_buffer import Arena
 from torchdali.tensors import TensorList
-from torchdali.tensors._foreign import on_stream, stream_of
+from torchdali.tensors._foreign import on_stream, to_torch_stream
 from torchdali.tensors._storage import PackedSamples
 
 __all__ = ["DeviceStream", "resolve_device"]
@@ -281,7 +281,7 @@ class DeviceStream:
         """
         if self.stream is None or self.device is None:
             return
-        current = torch.cuda.current_stream(self.device) if stream is None else stream_of(stream, self.device)
+        current = torch.cuda.current_stream(self.device) if stream is None else to_torch_stream(stream, self.device)
         # This thread doesn't wait. Kernels that it enqueues on the user's stream from now on start after the event.
         current.wait_event(ready)
         for batch in batches:

@@ -177,7 +177,7 @@ class OpenBuffer:
 
     def _store_batch(self, samples: range, results: Any) -> SampleStorage | Sequence[Any] | None:
         if isinstance(results, PackedSamples):
-            results = results.straight()
+            results = results.untranspose()
         if self.arena is not None:
             return results if isinstance(results, ChunkImages) else list(map(self.arena.put, results))
         if isinstance(results, PackedSamples):

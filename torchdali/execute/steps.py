@@ -66,7 +66,7 @@ def run_step(
         raise locate_error(error, batch.draw.location(node.culprit(error), sample)) from error
     if first is not None:
         for result in results:
-            result.come_from(first)
+            result.inherit_source_infos(first)
     return results
 
 

@@ -34,17 +34,20 @@ def fill_spans(
         channel: Channel axis of a sample.
     """
     extents = x.shape[1:]
-    spans = [[[part.indices(n)[:2] for part, n in zip(each, extents, strict=True)] for each in of] for of in regions]
-    nothing = [(0, 0), *[(0, n) for n in extents[1:]]]
-    table = np.array(list(itertools.zip_longest(*spans, fillvalue=nothing)), np.int64)
+    spans = [
+        [[part.indices(n)[:2] for part, n in zip(region, extents, strict=True)] for region in sample_regions]
+        for sample_regions in regions
+    ]
+    empty = [(0, 0), *[(0, n) for n in extents[1:]]]
+    table = np.array(list(itertools.zip_longest(*spans, fillvalue=empty)), np.int64)
     if not table.size:
         return x
     axes = [k for k, n in enumerate(extents) if not k or (table[:, :, k] != (0, n)).any()]
-    inside = functools.reduce(torch.logical_or, [_hit(ends, extents, axes) for ends in upload(table, x.device)])
+    inside = functools.reduce(torch.logical_or, [_region_mask(ends, extents, axes) for ends in upload(table, x.device)])
     return select(inside, _values(fills, x, channel), x)
 
 
-def _hit(ends: Tensor, extents: Sequence[int], axes: Sequence[int]) -> Tensor:
+def _region_mask(ends: Tensor, extents: Sequence[int], axes: Sequence[int]) -> Tensor:
     """Return a mask of the elements inside one region of each sample.
 
     Args:
@@ -53,17 +56,17 @@ def _hit(ends: Tensor, extents: Sequence[int], axes: Sequence[int]) -> Tensor:
     """
     hits = []
     for axis in axes:
-        place = torch.arange(extents[axis], device=ends.device)
-        along = (place >= ends[:, axis, :1]) & (place < ends[:, axis, 1:])
-        hits.append(along.view(-1, *[n if k == axis else 1 for k, n in enumerate(extents)]))
+        index = torch.arange(extents[axis], device=ends.device)
+        inside = (index >= ends[:, axis, :1]) & (index < ends[:, axis, 1:])
+        hits.append(inside.view(-1, *[n if k == axis else 1 for k, n in enumerate(extents)]))
     return functools.reduce(torch.logical_and, hits)
 
 
 def _values(fills: Sequence[Sequence[float]], x: Tensor, channel: int) -> Tensor:
     """Return the fill values of samples, in a shape that broadcasts against `x`."""
-    most = max(map(len, fills))
+    max_count = max(map(len, fills))
     rows = [[fill_number(value, x.dtype) for value in fill or [0.0]] for fill in fills]
-    rows = [row * max(most, 1) if len(row) == 1 else row for row in rows]
+    rows = [row * max(max_count, 1) if len(row) == 1 else row for row in rows]
     values = upload(torch.tensor(rows, dtype=x.dtype), x.device)
     shape = [values.shape[1] if axis == channel else 1 for axis in range(x.ndim - 1)]
     return values.view(len(x), *shape)

@@ -93,10 +93,10 @@ def _convert(planes: Sequence[Tensor], matrix: Sequence[tuple[Sequence[int], int
 def _extend(x: Tensor, rows: int, columns: int) -> Tensor:
     """Repeat the last row and column until height and width are multiples of `rows` and `columns`."""
     for axis, multiple in ((-2, rows), (-1, columns)):
-        more = -x.shape[axis] % multiple
-        if more:
+        missing = -x.shape[axis] % multiple
+        if missing:
             last = x.narrow(axis, x.shape[axis] - 1, 1)
-            x = torch.cat([x, *[last] * more], axis)
+            x = torch.cat([x, *[last] * missing], axis)
     return x
 
 
@@ -164,7 +164,7 @@ def _transform() -> npt.NDArray[np.float64]:
     return np.concatenate([half, half[:, ::-1] * sign], 1)
 
 
-def _base() -> npt.NDArray[np.int64]:
+def _base_tables() -> npt.NDArray[np.int64]:
     return np.array([[int(v) for v in text.split()] for text in (_LUMA, _CHROMA)])
 
 
@@ -176,5 +176,5 @@ def _tables(quality: int, device: torch.device) -> Tensor:
 
 def _scale_table(quality: int) -> npt.NDArray[np.float64]:
     percent = 5000 // quality if quality < 50 else 200 - 2 * quality
-    steps = ((_base() * percent + 50) // 100).clip(1, 255).reshape(2, _BLOCK, _BLOCK)
+    steps = ((_base_tables() * percent + 50) // 100).clip(1, 255).reshape(2, _BLOCK, _BLOCK)
     return steps.astype(np.float64)

@@ -25,22 +25,22 @@ def mirror(x: Tensor, axes: Sequence[int]) -> Tensor:
 def mirror_each(x: Tensor, axes: Sequence[Sequence[int]], out: Tensor | None = None) -> Tensor:
     """Reverse the axes ``axes[i]`` of each ``x[i]``. The result is written to `out` if it fits."""
     if x.requires_grad:
-        return torch.stack([mirror(each, some) for each, some in zip(x, axes, strict=True)])
+        return torch.stack([mirror(sample, sample_axes) for sample, sample_axes in zip(x, axes, strict=True)])
     if not x.is_cpu:
-        return _mirrored_where(x, axes)
+        return _mirror_by_mask(x, axes)
     result = prepare_out(out, x.shape, x.dtype, x.device)
     if is_array(x) and 0 < x.nbytes <= SMALL_SAMPLE * len(x):
         _mirror_small(x, axes, result)
         return result
-    for source, target, some in zip(x.unbind(0), result.unbind(0), axes, strict=True):
-        target.copy_(mirror(source, some) if some else source)
+    for source, target, sample_axes in zip(x.unbind(0), result.unbind(0), axes, strict=True):
+        target.copy_(mirror(source, sample_axes) if sample_axes else source)
     return result
 
 
-def _mirrored_where(x: Tensor, axes: Sequence[Sequence[int]]) -> Tensor:
+def _mirror_by_mask(x: Tensor, axes: Sequence[Sequence[int]]) -> Tensor:
     """Compute `mirror_each` on a device, with one operation per axis for all samples."""
     for axis in sorted(set(itertools.chain(*axes))):
-        x = select(factors([axis in some for some in axes], x) > 0, mirror(x, [axis + 1]), x)
+        x = select(factors([axis in sample_axes for sample_axes in axes], x) > 0, mirror(x, [axis + 1]), x)
     return x
 
 
@@ -48,8 +48,8 @@ def _mirror_small(x: Tensor, axes: Sequence[Sequence[int]], result: Tensor) -> N
     """Compute `mirror_each` for small samples, with one call for all samples whose axes are the same."""
     source, target = x.numpy(), result.numpy()
     groups: dict[tuple[int, ...], list[int]] = {}
-    for i, some in enumerate(axes):
-        groups.setdefault(tuple(some), []).append(i)
-    for some, chosen in groups.items():
-        part = torch.from_numpy(source[chosen])
-        target[chosen] = mirror(part, [axis + 1 for axis in some]) if some else part
+    for i, sample_axes in enumerate(axes):
+        groups.setdefault(tuple(sample_axes), []).append(i)
+    for sample_axes, indices in groups.items():
+        part = torch.from_numpy(source[indices])
+        target[indices] = mirror(part, [axis + 1 for axis in sample_axes]) if sample_axes else part

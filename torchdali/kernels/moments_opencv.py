@@ -12,7 +12,7 @@ from torch import Tensor
 from torchdali.kernels.memory import byte_planes
 from torchdali.kernels.opencv import opencv_for
 
-__all__ = ["Moments", "moments_of", "pool"]
+__all__ = ["Moments", "compute_moments", "pool"]
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,10 @@ class Moments:
     def about(self, means: Sequence[float]) -> Moments:
         """Return moments with these means. The variances become the mean squared distances from these means."""
         pairs = zip(self.variances, self.means, means, strict=True)
-        return Moments(self.count, tuple(means), tuple(v + (m - to) ** 2 for v, m, to in pairs))
+        return Moments(self.count, tuple(means), tuple(v + (m - center) ** 2 for v, m, center in pairs))
 
 
-def moments_of(x: Tensor, axes: Sequence[int]) -> Moments | None:
+def compute_moments(x: Tensor, axes: Sequence[int]) -> Moments | None:
     """Return mean and variance of a tensor over axes; None if OpenCV isn't installed or doesn't support the arguments.
 
     Args:
@@ -63,10 +63,10 @@ def moments_of(x: Tensor, axes: Sequence[int]) -> Moments | None:
     return Moments(count, tuple(means[:, 0].tolist()), tuple((deviations[:, 0] ** 2).tolist()))
 
 
-def pool(each: Sequence[Moments]) -> Moments:
+def pool(moments: Sequence[Moments]) -> Moments:
     """Combine the moments of several sets of values to the moments of all values."""
-    count = sum(m.count for m in each)
-    channels = range(len(each[0].means))
-    means = [sum(m.means[c] * m.count for m in each) / count for c in channels]
-    variances = [sum(v.variances[c] * v.count for v in (m.about(means) for m in each)) / count for c in channels]
+    count = sum(m.count for m in moments)
+    channels = range(len(moments[0].means))
+    means = [sum(m.means[c] * m.count for m in moments) / count for c in channels]
+    variances = [sum(v.variances[c] * v.count for v in (m.about(means) for m in moments)) / count for c in channels]
     return Moments(count, tuple(means), tuple(variances))

@@ -32,8 +32,8 @@ from torchdali.kernels.limits import FREE_VALUES, MAX_SCANS, MAX_VALUES_PER_BYTE
 
 __all__ = [
     "COARSE", "CODE", "ENCODED", "FILE", "FILTERS", "MIRROR", "PARTS", "PILLOW", "ROWS_FIRST", "SAMPLE", "STEP",
-    "UPSIDE_DOWN", "AxisRegion", "Filters", "ImageOptions", "NativeLibrary", "Output", "Status", "library", "new_tuple",
-    "run", "status", "accepts_bytes", "accepts_pixels",
+    "UPSIDE_DOWN", "AxisRegion", "Filters", "ImageOptions", "NativeLibrary", "Output", "Status", "accepts_bytes",
+    "accepts_pixels", "library", "new_tuple", "run", "status",
 ]  # fmt: skip
 
 FILE = PACKAGE / ("libtorchdali.dll" if sys.platform == "win32" else "libtorchdali.so")

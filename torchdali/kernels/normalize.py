@@ -14,19 +14,19 @@ from torch import Tensor
 from torchdali.kernels.convert import convert
 from torchdali.kernels.device_cache import device_cache
 from torchdali.kernels.memory import in_transform, is_plain
-from torchdali.kernels.mirror import mirror as reversed_along
+from torchdali.kernels.mirror import mirror as mirror_axes
 from torchdali.kernels.normalize_opencv import (
     Images,
-    mirrored_alike,
-    normalized_by_opencv,
-    reversed_rows,
-    runs,
+    join_runs,
+    mirror_rows,
+    mirror_small_images,
+    normalize_by_opencv,
 )
 from torchdali.kernels.opencv import opencv
 
 __all__ = ["Affine", "affine", "normalize_each_into", "normalize_into"]
 
-_PIECE = 1 << 19  # number of elements of an image that are processed in one step
+_CHUNK = 1 << 19  # number of elements of an image that are processed in one step
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,14 +117,14 @@ def normalize_into(
     """
     plain = image.dtype == torch.uint8 and out.dtype == torch.float32 and is_plain(image)
     if plain and image.dim() == 3 and channel == 2 and mirror in (None, 1):
-        factor, offset, simple = _parts(scaling)
+        factor, offset, simple = _unpack_scaling(scaling)
         results = out.numpy() if order is None else out.numpy().transpose(order)
         images, mirrored = [image.numpy()], [mirror is not None]
-        if simple and normalized_by_opencv(results[None], images, factor, offset, mirrored):
+        if simple and normalize_by_opencv(results[None], images, factor, offset, mirrored):
             return
     if order is not None:
         out = out.permute(order)
-    recipe = _recipe(scaling, image.shape, image.stride(), channel, mirror, image.device)
+    recipe = _prepare_recipe(scaling, image.shape, image.stride(), channel, mirror, image.device)
     if recipe.order is not None:
         image, out = image.permute(recipe.order), out.permute(recipe.order)
     if recipe.rows is None or image.requires_grad or in_transform():
@@ -151,9 +151,9 @@ def normalize_each_into(
         mirrored: For each image, True to mirror it horizontally.
         order: For each axis of an image, the corresponding axis of ``out[i]``.
     """
-    factor, offset, simple = _parts(scaling)
+    factor, offset, simple = _unpack_scaling(scaling)
     results = out.numpy().transpose(0, *[axis + 1 for axis in order])
-    if simple and normalized_by_opencv(results, images, factor, offset, mirrored):
+    if simple and normalize_by_opencv(results, images, factor, offset, mirrored):
         return
     if simple and order == (0, 1, 2) and (cv2 := opencv()) is not None:
         _write_pixels(cv2, out, images, scaling, mirrored)
@@ -169,16 +169,16 @@ def _write_pixels(cv2: Any, out: Tensor, images: Images, scaling: Affine | None,
     """
     _, height, width, channels = out.shape
     rows = out.view(-1, width, channels)
-    images, mirrored = mirrored_alike(cv2, images, mirrored)
-    for image, low, high in runs(images, mirrored, 0, len(images)):
-        pixels = reversed_rows(cv2, image) if mirrored[low] else image
+    images, mirrored = mirror_small_images(cv2, images, mirrored)
+    for image, low, high in join_runs(images, mirrored, 0, len(images)):
+        pixels = mirror_rows(cv2, image) if mirrored[low] else image
         rows[low * height : high * height].copy_(torch.from_numpy(pixels))
     if scaling is not None:
-        recipe = _recipe(scaling, (width, channels), (channels, 1), 1, None, out.device)
+        recipe = _prepare_recipe(scaling, (width, channels), (channels, 1), 1, None, out.device)
         _normalize(rows, recipe, rows)
 
 
-def _parts(scaling: Affine | None) -> tuple[tuple[float, ...], tuple[float, ...], bool]:
+def _unpack_scaling(scaling: Affine | None) -> tuple[tuple[float, ...], tuple[float, ...], bool]:
     """Return the factor and the offset of an `Affine`, and whether its attribute `centre` is 0."""
     if scaling is None:
         return (), (), True
@@ -210,7 +210,7 @@ class _Recipe(NamedTuple):
 
 @device_cache(maxsize=256)
 @torch.inference_mode(False)  # the cached tensors are also used outside of inference mode
-def _recipe(
+def _prepare_recipe(
     scaling: Affine | None,
     shape: tuple[int, ...],
     strides: tuple[int, ...],
@@ -220,7 +220,7 @@ def _recipe(
 ) -> _Recipe:
     order = sorted(range(len(shape)), key=strides.__getitem__, reverse=True)
     first, *rest = shape = tuple(shape[axis] for axis in order)
-    rows = max(_PIECE // max(math.prod(rest), 1), 1)
+    rows = max(_CHUNK // max(math.prod(rest), 1), 1)
     whole = rows >= first or order[0] in (channel, mirror) or device.type != "cpu"
 
     def spread(values: tuple[float, ...]) -> Tensor:
@@ -238,7 +238,7 @@ def _recipe(
 
 def _write(out: Tensor, image: Tensor, recipe: _Recipe) -> None:
     if recipe.mirror is not None:
-        image = reversed_along(image, [recipe.mirror])
+        image = mirror_axes(image, [recipe.mirror])
     if recipe.offset is None:
         out.copy_(image if out.dtype == torch.float32 else convert(image, out.dtype))
     elif image.requires_grad or in_transform():

@@ -17,18 +17,18 @@ import numpy as np
 from torchdali.kernels.memory import SMALL_SAMPLE, Bytes, Floats, byte_planes
 from torchdali.kernels.opencv import opencv
 
-__all__ = ["Images", "mirrored_alike", "normalized_by_opencv", "reversed_rows", "runs"]
+__all__ = ["Images", "join_runs", "mirror_rows", "mirror_small_images", "normalize_by_opencv"]
 
 Values = list[tuple[float, float]]
 Images = Bytes | Sequence[Bytes]
-Take = Callable[[Any, Bytes, bool, list[Bytes]], None]
+SplitChannels = Callable[[Any, Bytes, bool, list[Bytes]], None]
 
-_SMALLEST = 64  # in pixels; images smaller than a vector register may be rounded differently
-_PIECE = 1 << 21  # number of values that are processed in one step; most images have fewer values
+_MIN_PIXELS = 64  # in pixels; images smaller than a vector register may be rounded differently
+_CHUNK = 1 << 21  # number of values that are processed in one step; most images have fewer values
 _PIXELS = 1 << 18  # number of values up to which intermediate floats stay in the cache
 
 
-def normalized_by_opencv(
+def normalize_by_opencv(
     out: Floats,
     images: Images,
     factor: tuple[float, ...],
@@ -51,10 +51,10 @@ def normalized_by_opencv(
     _, height, width, channels = out.shape
     if (
         not 2 <= channels <= 4
-        or height * width < _SMALLEST
+        or height * width < _MIN_PIXELS
         or (factor and not (min(factor) > 0 and math.isfinite(sum(offset))))
         or (cv2 := opencv()) is None
-        or (take := _way(images[0])) is None
+        or (split := _choose_split(images[0])) is None
     ):
         return False
     if not factor:
@@ -63,13 +63,13 @@ def normalized_by_opencv(
         factor, offset = factor * channels, offset * channels
     values = list(zip(factor, offset, strict=True))
     if (planar := out.transpose(0, 3, 1, 2)).flags.c_contiguous:
-        _write_planes(cv2, planar, images, values, mirrored, take)
+        _write_planes(cv2, planar, images, values, mirrored, split)
         return True
     dense = out.strides[2:] == (channels * out.itemsize, out.itemsize)
     if dense and height * width * channels < _PIXELS:  # OpenCV isn't faster for small images
         return False
     for result, image, reverse in zip(out, images, mirrored, strict=True):
-        _write_pixels(cv2, result, image, values, reverse, take, dense)
+        _write_pixels(cv2, result, image, values, reverse, split, dense)
     return True
 
 
@@ -79,55 +79,55 @@ def _write_planes(
     images: Images,
     values: Values,
     mirrored: Sequence[bool],
-    take: Take,
+    split: SplitChannels,
 ) -> None:
     """Write to a contiguous array ``(N, C, H, W)``: several small images in one step, or a large image in pieces."""
-    number, channels, height, width = results.shape
-    if number == 1 and channels * height * width <= _PIECE:  # the most common and fastest case
+    batch, channels, height, width = results.shape
+    if batch == 1 and channels * height * width <= _CHUNK:  # the most common and fastest case
         planes = byte_planes(channels, height, width)
-        take(cv2, images[0], mirrored[0], planes)
+        split(cv2, images[0], mirrored[0], planes)
         for plane, result, (f, o) in zip(planes, results[0], values, strict=True):
             _scale(cv2, plane.reshape(1, -1), result.reshape(1, -1), f, o)
         return
-    if take is _split:
-        images, mirrored = mirrored_alike(cv2, images, mirrored)
-    count = max(min(_PIECE // (channels * height * width), number), 1)
-    pieces = -(-channels * height * width // _PIECE)
+    if split is _split_pixels:
+        images, mirrored = mirror_small_images(cv2, images, mirrored)
+    count = max(min(_CHUNK // (channels * height * width), batch), 1)
+    pieces = -(-channels * height * width // _CHUNK)
     rows = -(-height // pieces)
     planes = byte_planes(channels, count * rows, width)
-    flat = results.reshape(number, channels, height * width)
-    for first in range(0, number, count):
-        last = min(first + count, number)
+    flat = results.reshape(batch, channels, height * width)
+    for first in range(0, batch, count):
+        last = min(first + count, batch)
         for start in range(0, height, rows):
             start = min(start, height - rows)  # the last piece overlaps the previous piece
-            for image, low, high in runs(images, mirrored, first, last):
+            for image, low, high in join_runs(images, mirrored, first, last):
                 parts = [plane[(low - first) * rows : (high - first) * rows] for plane in planes]
                 piece = image if high - low > 1 else image[start : start + rows]
-                take(cv2, piece, mirrored[low], parts)
+                split(cv2, piece, mirrored[low], parts)
             part = slice(start * width, (start + rows) * width)
             for channel, (plane, (f, o)) in enumerate(zip(planes, values, strict=True)):
                 source = plane.reshape(count, rows * width)[: last - first]
                 _scale(cv2, source, flat[first:last, channel, part], f, o)
 
 
-def mirrored_alike(cv2: Any, images: Images, mirrored: Sequence[bool]) -> tuple[Images, Sequence[bool]]:
-    """Mirror the images that must be mirrored, so that `runs` can join all images; only for small images.
+def mirror_small_images(cv2: Any, images: Images, mirrored: Sequence[bool]) -> tuple[Images, Sequence[bool]]:
+    """Mirror the images that must be mirrored, so that `join_runs` can join all images; only for small images.
 
     Returns:
         A copy of the images, and False for each image. If the images are larger, or no image or every image must be
         mirrored, the function returns its arguments.
     """
     height, width, channels = images[0].shape
-    chosen = np.flatnonzero(mirrored)
-    if images[0].nbytes > SMALL_SAMPLE or len(chosen) in (0, len(images)):
+    indices = np.flatnonzero(mirrored)
+    if images[0].nbytes > SMALL_SAMPLE or len(indices) in (0, len(images)):
         return images, mirrored
-    whole = np.stack(images) if isinstance(images, list) else np.array(images)
-    tall = whole[chosen].reshape(-1, width, channels)
-    whole[chosen] = reversed_rows(cv2, tall).reshape(-1, height, width, channels)
-    return whole, [False] * len(whole)
+    stacked = np.stack(images) if isinstance(images, list) else np.array(images)
+    joined = stacked[indices].reshape(-1, width, channels)
+    stacked[indices] = mirror_rows(cv2, joined).reshape(-1, height, width, channels)
+    return stacked, [False] * len(stacked)
 
 
-def runs(images: Images, mirrored: Sequence[bool], first: int, last: int) -> Iterator[tuple[Bytes, int, int]]:
+def join_runs(images: Images, mirrored: Sequence[bool], first: int, last: int) -> Iterator[tuple[Bytes, int, int]]:
     """Yield images `first` to `last` (exclusive), each with the range of its indices.
 
     Adjacent images are joined to one taller image if all or none of them must be mirrored.
@@ -149,25 +149,25 @@ def _write_pixels(
     image: Bytes,
     values: Values,
     reverse: bool,
-    take: Take,
+    split: SplitChannels,
     dense: bool,
 ) -> None:
     """Write to an array ``(H, W, C)`` of any strides; `dense` is True if its pixels are contiguous."""
     height, width, channels = result.shape
     rows = min(max(_PIXELS // (width * channels), 1), height)
     planes = byte_planes(channels, rows, width)
-    lines = list(np.empty((channels, rows, width), np.float32))
+    float_planes = list(np.empty((channels, rows, width), np.float32))
     for start in range(0, height, rows):
         start = min(start, height - rows)
-        take(cv2, image[start : start + rows], reverse, planes)
-        for plane, row, (f, o) in zip(planes, lines, values, strict=True):
-            _scale(cv2, plane.reshape(1, -1), row.reshape(1, -1), f, o)
+        split(cv2, image[start : start + rows], reverse, planes)
+        for plane, float_plane, (f, o) in zip(planes, float_planes, values, strict=True):
+            _scale(cv2, plane.reshape(1, -1), float_plane.reshape(1, -1), f, o)
         part = result[start : start + rows]
         if dense:
-            cv2.merge(lines, part)
+            cv2.merge(float_planes, part)
             continue
-        for channel, row in enumerate(lines):
-            part[..., channel] = row
+        for channel, float_plane in enumerate(float_planes):
+            part[..., channel] = float_plane
 
 
 def _scale(cv2: Any, source: Bytes, target: Floats, factor: float, offset: float) -> None:
@@ -175,34 +175,34 @@ def _scale(cv2: Any, source: Bytes, target: Floats, factor: float, offset: float
     cv2.addWeighted(source, factor, source, 0.0, offset, target, cv2.CV_32F)
 
 
-def _way(image: Bytes) -> Take | None:
+def _choose_split(image: Bytes) -> SplitChannels | None:
     """Return the function that splits images with this layout in memory; None for an unsupported layout."""
     rows, columns, channels = image.strides
     if channels == 1 and columns == image.shape[2]:
-        return _split
+        return _split_pixels
     if columns == 1 and rows >= image.shape[1]:
-        return _rows
-    return _columns if rows == 1 and columns >= image.shape[0] else None
+        return _split_rows
+    return _split_columns if rows == 1 and columns >= image.shape[0] else None
 
 
-def _split(cv2: Any, pixels: Bytes, mirrored: bool, planes: list[Bytes]) -> None:
-    cv2.split(reversed_rows(cv2, pixels) if mirrored else pixels, planes)
+def _split_pixels(cv2: Any, pixels: Bytes, mirrored: bool, planes: list[Bytes]) -> None:
+    cv2.split(mirror_rows(cv2, pixels) if mirrored else pixels, planes)
 
 
-def reversed_rows(cv2: Any, pixels: Bytes) -> Bytes:
+def mirror_rows(cv2: Any, pixels: Bytes) -> Bytes:
     """Return the horizontally mirrored image."""
     result: Bytes = cv2.flip(pixels, 1)
     return result
 
 
-def _rows(cv2: Any, pixels: Bytes, mirrored: bool, planes: list[Bytes]) -> None:
-    for plane, copy in zip(pixels.transpose(2, 0, 1), planes, strict=True):
+def _split_rows(cv2: Any, pixels: Bytes, mirrored: bool, planes: list[Bytes]) -> None:
+    for plane, target in zip(pixels.transpose(2, 0, 1), planes, strict=True):
         if mirrored:
-            cv2.flip(plane, 1, copy)
+            cv2.flip(plane, 1, target)
         else:
-            copy[:] = plane
+            target[:] = plane
 
 
-def _columns(cv2: Any, pixels: Bytes, mirrored: bool, planes: list[Bytes]) -> None:
-    for plane, copy in zip(pixels.transpose(2, 1, 0), planes, strict=True):
-        cv2.transpose(cv2.flip(plane, 0) if mirrored else plane, copy)
+def _split_columns(cv2: Any, pixels: Bytes, mirrored: bool, planes: list[Bytes]) -> None:
+    for plane, target in zip(pixels.transpose(2, 1, 0), planes, strict=True):
+        cv2.transpose(cv2.flip(plane, 0) if mirrored else plane, target)

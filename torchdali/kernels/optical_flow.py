@@ -10,7 +10,7 @@ __all__ = ["flow"]
 
 _SMALLEST = 12  # minimum length of the shorter side on the coarsest level, in pixels
 _LEVELS = 10
-_HINTED = 2  # number of levels if a hint is passed
+_HINTED_LEVELS = 2  # number of levels if a hint is passed
 _NOISE = 1e-3  # regularizes the least squares, so that flat regions keep the flow of the coarser level
 _STEP = 1.0  # maximum distance per iteration, in pixels
 
@@ -32,15 +32,15 @@ def flow(first: Tensor, second: Tensor, iterations: int, window: int, hint: Tens
         Flow ``(N, 2, H, W)``, x before y, in pixels. The pixel ``first(p)`` corresponds to ``second(p + flow(p))``.
     """
     levels = [(first, second)]
-    most = _LEVELS if hint is None else _HINTED
-    while len(levels) < most and min(levels[-1][0].shape[-2:]) >= 2 * _SMALLEST:
-        one, other = levels[-1]
-        levels.append((_halve(one), _halve(other)))
+    max_levels = _LEVELS if hint is None else _HINTED_LEVELS
+    while len(levels) < max_levels and min(levels[-1][0].shape[-2:]) >= 2 * _SMALLEST:
+        level_first, level_second = levels[-1]
+        levels.append((_halve(level_first), _halve(level_second)))
     motion = first.new_zeros(len(first), 2, *levels[-1][0].shape[-2:]) if hint is None else hint
-    for one, other in reversed(levels):
-        motion = _resize_flow(motion, one)
+    for level_first, level_second in reversed(levels):
+        motion = _resize_flow(motion, level_first)
         for _ in range(iterations):
-            motion = _refine(one, other, motion, window)
+            motion = _refine(level_first, level_second, motion, window)
     return motion
 
 
@@ -59,9 +59,9 @@ def _resize_flow(motion: Tensor, image: Tensor) -> Tensor:
 
 
 def _refine(first: Tensor, second: Tensor, motion: Tensor, window: int) -> Tensor:
-    moved = _warp(second, motion)
-    x, y = _gradients((first + moved) / 2)
-    change = moved - first
+    warped = _warp(second, motion)
+    x, y = _gradients((first + warped) / 2)
+    change = warped - first
     products = torch.cat((x * x, x * y, y * y, x * change, y * change), 1)
     xx, xy, yy, xt, yt = _mean(products, window).chunk(5, 1)
     xx, yy = xx + _NOISE * _NOISE, yy + _NOISE * _NOISE
@@ -76,18 +76,18 @@ def _warp(image: Tensor, motion: Tensor) -> Tensor:
     height, width = image.shape[-2:]
     rows = torch.arange(height, dtype=motion.dtype, device=motion.device)[:, None] + motion[:, 1]
     columns = torch.arange(width, dtype=motion.dtype, device=motion.device) + motion[:, 0]
-    places = torch.stack((columns * (2 / width) + (1 / width - 1), rows * (2 / height) + (1 / height - 1)), -1)
-    return functional.grid_sample(image, places, padding_mode="border", align_corners=False)
+    grid = torch.stack((columns * (2 / width) + (1 / width - 1), rows * (2 / height) + (1 / height - 1)), -1)
+    return functional.grid_sample(image, grid, padding_mode="border", align_corners=False)
 
 
 def _gradients(image: Tensor) -> tuple[Tensor, Tensor]:
-    wide = functional.pad(image, (1, 1, 1, 1), mode="replicate")
-    x = (wide[..., 1:-1, 2:] - wide[..., 1:-1, :-2]) / 2
-    y = (wide[..., 2:, 1:-1] - wide[..., :-2, 1:-1]) / 2
+    padded = functional.pad(image, (1, 1, 1, 1), mode="replicate")
+    x = (padded[..., 1:-1, 2:] - padded[..., 1:-1, :-2]) / 2
+    y = (padded[..., 2:, 1:-1] - padded[..., :-2, 1:-1]) / 2
     return x, y
 
 
 def _mean(values: Tensor, window: int) -> Tensor:
-    side = window // 2
-    wide = functional.pad(values, (side, side, side, side), mode="replicate")
-    return functional.avg_pool2d(wide, window, stride=1)
+    margin = window // 2
+    padded = functional.pad(values, (margin, margin, margin, margin), mode="replicate")
+    return functional.avg_pool2d(padded, window, stride=1)

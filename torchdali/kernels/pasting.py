@@ -8,19 +8,19 @@ import numpy as np
 
 from torchdali.kernels.memory import Array
 
-__all__ = ["regions"]
+__all__ = ["compute_regions"]
 
-Given = tuple[Array, bool]
+RegionValues = tuple[Array, bool]
 """Values ``(batch or 1, regions or 1, 2 or 1)``, and True if they are fractions instead of pixels."""
 
 
-def regions(
+def compute_regions(
     *,
-    in_anchors: Given | None,
-    out_anchors: Given | None,
-    shapes: Given | None,
-    inside: Array,
-    outside: Array,
+    in_anchors: RegionValues | None,
+    out_anchors: RegionValues | None,
+    shapes: RegionValues | None,
+    image_sizes: Array,
+    canvas_sizes: Array,
 ) -> Array:
     """Return the start in the image, the start on the canvas, and the extent of all regions, y before x.
 
@@ -28,8 +28,8 @@ def regions(
         in_anchors: Starts of the regions in the images; None for (0, 0).
         out_anchors: Starts of the regions on the canvases; None for (0, 0).
         shapes: Extents of the regions; None for regions up to the end of the image.
-        inside: Height and width of the image of each region, ``(batch, regions, 2)``.
-        outside: Height and width of the canvases, ``(batch, 2)``.
+        image_sizes: Height and width of the image of each region, ``(batch, regions, 2)``.
+        canvas_sizes: Height and width of the canvases, ``(batch, 2)``.
 
     Returns:
         ``(batch, regions, 6)``.
@@ -37,25 +37,25 @@ def regions(
     Raises:
         ValueError: a region isn't within its image or canvas, or a fraction isn't in [0, 1].
     """
-    outside = outside[:, None]
-    start = _pixels(in_anchors, inside, np.floor)
-    target = _pixels(out_anchors, outside, np.floor)
-    extent = inside - start if shapes is None else _pixels(shapes, inside, np.ceil)
-    wrong = (start < 0) | (target < 0) | (extent < 0)
-    wrong = wrong | (start + extent > inside) | (target + extent > outside)
-    if np.count_nonzero(wrong):
+    canvas_sizes = canvas_sizes[:, None]
+    start = _to_pixels(in_anchors, image_sizes, np.floor)
+    target = _to_pixels(out_anchors, canvas_sizes, np.floor)
+    extent = image_sizes - start if shapes is None else _to_pixels(shapes, image_sizes, np.ceil)
+    invalid = (start < 0) | (target < 0) | (extent < 0)
+    invalid = invalid | (start + extent > image_sizes) | (target + extent > canvas_sizes)
+    if np.count_nonzero(invalid):
         raise ValueError("a region must be within the image")
-    table = np.empty((*inside.shape[:2], 6), np.int64)
+    table = np.empty((*image_sizes.shape[:2], 6), np.int64)
     table[..., 0:2], table[..., 2:4], table[..., 4:6] = start, target, extent
     return table
 
 
-def _pixels(positions: Given | None, lengths: Array, whole: Any) -> Array:
+def _to_pixels(positions: RegionValues | None, lengths: Array, rounding: Any) -> Array:
     if positions is None:
         return np.zeros((1, 1, 2), np.int64)
     values, relative = positions
     if relative and values.size and not 0 <= values.min() <= values.max() <= 1:
         raise ValueError("a relative position must be in [0, 1]")
     if relative:  # in float32, as in DALI, so that 0.3 * 10 is 3, not 3.0000001
-        values = whole(values.astype(np.float32) * lengths.astype(np.float32))
+        values = rounding(values.astype(np.float32) * lengths.astype(np.float32))
     return values.astype(np.int64)

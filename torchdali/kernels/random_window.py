@@ -12,7 +12,7 @@ from torchdali.kernels.memory import Array
 
 __all__ = ["random_window", "random_windows", "window_ranges"]
 
-_NEXT = np.array([[2], [3]])  # the two random numbers after an attempt's two numbers determine the position
+_POSITION_COLUMNS = np.array([[2], [3]])  # the two random numbers after an attempt's two numbers determine the position
 
 
 def random_window(
@@ -54,7 +54,7 @@ def random_window(
         if w <= width and h <= height and narrowest <= w / h <= widest:
             break
     else:
-        h, w = _largest(height, width, largest, min(max(width / height, narrowest), widest))
+        h, w = _largest_window(height, width, largest, min(max(width / height, narrowest), widest))
     return int(draw() * (height - h + 1)), int(draw() * (width - w + 1)), h, w
 
 
@@ -76,7 +76,7 @@ def random_windows(
         Positions (y and x) and extents (height and width) of the windows, ``(2, batch)`` each.
     """
     smallest, largest, narrowest, widest, low, high = window_ranges(tuple(area), tuple(ratio))
-    rows = _numbers(len(draws))
+    rows = _row_indices(len(draws))
     windows = np.empty((2, len(rows)))
     first = has_window = np.zeros(len(rows), np.bool_)
     if attempts:
@@ -96,18 +96,18 @@ def random_windows(
         fits &= narrowest <= shape
         fits &= shape <= widest
         first = fits.argmax(1)
-        chosen = rows * attempts + first  # NumPy keeps the GIL for one index array, but not for two
-        has_window = fits.ravel()[chosen]
-        windows[0], windows[1] = tall.ravel()[chosen], wide.ravel()[chosen]
+        indices = rows * attempts + first  # NumPy keeps the GIL for one index array, but not for two
+        has_window = fits.ravel()[indices]
+        windows[0], windows[1] = tall.ravel()[indices], wide.ravel()[indices]
     if not has_window.all():
         for i in np.flatnonzero(~has_window).tolist():
             height, width = sides[:, i].tolist()
             nearest = min(max(width / height, narrowest), widest)
-            windows[:, i] = _largest(height, width, largest, nearest)
+            windows[:, i] = _largest_window(height, width, largest, nearest)
         first = np.where(has_window, first, attempts - 1)
-    places = draws[rows, 2 * first + _NEXT]
-    places *= sides - windows + 1
-    return np.floor(places, out=places), windows
+    positions = draws[rows, 2 * first + _POSITION_COLUMNS]
+    positions *= sides - windows + 1
+    return np.floor(positions, out=positions), windows
 
 
 def _round_extents(areas: Array) -> Array:
@@ -119,10 +119,10 @@ def _round_extents(areas: Array) -> Array:
 
 
 @functools.lru_cache(maxsize=16)
-def _numbers(count: int) -> Array:
-    numbers = np.arange(count)
-    numbers.flags.writeable = False
-    return numbers
+def _row_indices(count: int) -> Array:
+    indices = np.arange(count)
+    indices.flags.writeable = False
+    return indices
 
 
 @functools.lru_cache(maxsize=64)
@@ -141,7 +141,7 @@ def window_ranges(area: tuple[float, ...], ratio: tuple[float, ...]) -> tuple[fl
     return area[0], area[-1], ratio[0], ratio[-1], math.log(ratio[0]), math.log(ratio[-1])
 
 
-def _largest(height: int, width: int, area: float, aspect: float) -> tuple[int, int]:
+def _largest_window(height: int, width: int, area: float, aspect: float) -> tuple[int, int]:
     """Return height and width of the largest window with an aspect ratio and at most a share `area` of the image."""
     h = min(height, int(width / aspect))
     w = min(width, int(height * aspect))

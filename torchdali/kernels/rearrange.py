@@ -10,13 +10,13 @@ from torch import Tensor
 from torchdali.kernels.memory import SMALL_SAMPLE, Array
 from torchdali.kernels.opencv import opencv_for
 
-__all__ = ["copy_to", "dense", "select"]
+__all__ = ["copy_to", "make_contiguous", "select"]
 
 _CHANNELS = 4  # with more channels, OpenCV is not faster
 _SAME_SIZE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.float64}
 
 
-def dense(x: Tensor) -> Tensor:
+def make_contiguous(x: Tensor) -> Tensor:
     """Return a contiguous tensor: the tensor itself or a copy."""
     if x.is_contiguous() or x.nbytes < SMALL_SAMPLE or opencv_for(x) is None:
         return x.contiguous()
@@ -33,8 +33,8 @@ def copy_to(target: Tensor, x: Tensor) -> Tensor:
     dtype = _SAME_SIZE.get(x.itemsize)
     if cv2 is None or dtype is None or not target.is_contiguous():
         return target.copy_(x)
-    done = _copy(cv2, target.view(dtype).numpy(), x.view(dtype).numpy())
-    return target if done else target.copy_(x)
+    copied = _copy(cv2, target.view(dtype).numpy(), x.view(dtype).numpy())
+    return target if copied else target.copy_(x)
 
 
 def _copy(cv2: Any, target: Array, source: Array) -> bool:
@@ -61,8 +61,8 @@ def select(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
     """Compute `torch.where` on two tensors of equal dtype, which may be uint16, uint32 or uint64."""
     if x.dtype not in _UNSIGNED:
         return torch.where(condition, x, y)
-    kind = _SAME_SIZE[x.itemsize]
-    return torch.where(condition, x.view(kind), y.view(kind)).view(x.dtype)
+    carrier = _SAME_SIZE[x.itemsize]
+    return torch.where(condition, x.view(carrier), y.view(carrier)).view(x.dtype)
 
 
 _UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)  # dtypes for which devices support few operations

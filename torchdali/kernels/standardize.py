@@ -35,9 +35,9 @@ def standardize(
     Returns:
         The result; None if a mean is so large that it must be subtracted before the values are scaled.
     """
-    share = moments.count / divisor if divisor > 0 else 0.0
-    roots = [v * share + epsilon for v in moments.variances]
-    factors = [1 / math.sqrt(root) if root > 0 else 0.0 for root in roots]
+    correction = moments.count / divisor if divisor > 0 else 0.0
+    variances = [v * correction + epsilon for v in moments.variances]
+    factors = [1 / math.sqrt(variance) if variance > 0 else 0.0 for variance in variances]
     if not all(abs(m * f) < _STEEP for m, f in zip(moments.means, factors, strict=True)):
         return None
     factors = [f * scale for f in factors]

@@ -46,13 +46,13 @@ class keep_torch_threads:
         count: Number of threads that are started.
     """
 
-    _turn = ForkSafeLock()
+    _lock = ForkSafeLock()
 
     def __init__(self, count: int) -> None:
         self._barrier = threading.Barrier(count + 1)
 
     def __enter__(self) -> threading.Barrier:
-        self._turn.acquire()
+        self._lock.acquire()
         self._count = torch.get_num_threads()
         return self._barrier
 
@@ -64,7 +64,7 @@ class keep_torch_threads:
                 self._barrier.abort()
             torch.set_num_threads(self._count)
         finally:
-            self._turn.release()
+            self._lock.release()
 
 
 def on_one_thread(
@@ -80,11 +80,11 @@ def on_one_thread(
     """
     if torch.get_num_threads() == 1 or not is_plain(x):
         return function(x, *args, **kwargs)
-    return _helper(os.getpid()).submit(function, x, *args, **kwargs).result()
+    return _helper_thread(os.getpid()).submit(function, x, *args, **kwargs).result()
 
 
 @functools.lru_cache(maxsize=1)
-def _helper(process: int) -> ThreadPoolExecutor:
+def _helper_thread(process: int) -> ThreadPoolExecutor:
     """Return the helper thread of a process. A forked process cannot use its parent's helper thread."""
     with keep_torch_threads(1) as ready:
         helper = ThreadPoolExecutor(1, "torchdali-one", use_one_torch_thread, (ready,))

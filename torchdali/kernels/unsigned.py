@@ -9,12 +9,12 @@ from torch import Tensor
 
 __all__ = ["FUNCTIONS", "compare_mixed"]
 
-_TOP = -(2**63)  # the sign bit of int64
+_SIGN_BIT = -(2**63)  # the sign bit of int64
 
 
 def _order(x: Tensor) -> Tensor:
     """Convert to int64 numbers that have the same order as the unsigned numbers."""
-    return x ^ _TOP
+    return x ^ _SIGN_BIT
 
 
 def _less(x: Tensor, y: Tensor) -> Tensor:

@@ -79,7 +79,7 @@ def _audio_together(data: Sequence[Tensor], a: Arguments) -> Any:
     if sounds is None:
         return NotImplemented
     samples, counts, rates = sounds
-    return PackedSamples.of_rows(samples, counts), torch.from_numpy(np.array(rates, np.float32))
+    return PackedSamples.from_rows(samples, counts), torch.from_numpy(np.array(rates, np.float32))
 
 
 @operator

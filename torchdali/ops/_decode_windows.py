@@ -16,7 +16,7 @@ from torchdali.codecs.images import ImageHeader
 from torchdali.codecs.program import ImageProgram
 from torchdali.errors import FusedPart
 from torchdali.kernels.native import AxisRegion
-from torchdali.kernels.resample.separable import lines_read, resample
+from torchdali.kernels.resample.separable import count_lines_read, resample
 from torchdali.ops._resize import arguments_of, axes_of, resampling
 
 __all__ = ["render_resized", "resized_part"]
@@ -77,7 +77,7 @@ def resized_part(program: ImageProgram, filters: Mapping[str, Any], pixels: Call
     region = [(each.low, each.high) for each in axes_kept]
     axes = axes_of((rows.last, columns.last), (rows.size, columns.size), region, **filters)
     kept, at_border = [(each.start, each.extent) for each in axes_kept], any(map(_is_at_border, axes_kept))
-    bottom = lines_read(axes[0], kept[0], at_border)
+    bottom = count_lines_read(axes[0], kept[0], at_border)
     return resample(pixels(bottom), axes, torch.uint8, patch_border=at_border, windows=kept)
 
 

@@ -117,7 +117,7 @@ def _blur_batch(data: Tensor, a: Arguments) -> Tensor:
     kind, axes = _result_type(data, a.dtype), _spatial(a.layout, data.ndim - 1)
     columns = [per_sample(value, len(data)) for value in (a.sigma, a.window_size)]
     each = [_windows(sigma, size, len(axes)) for sigma, size in zip(*columns, strict=True)]
-    windows = [linear.columns_of(column, data) for column in zip(*each, strict=True)]
+    windows = [linear.stack_windows(column, data) for column in zip(*each, strict=True)]
     total = linear.separable(data, [axis + 1 for axis in axes], windows)
     return _finish(total, data.dtype, kind, a.out)
 
@@ -246,7 +246,7 @@ def filter(
     /,
     *,
     anchor: PerFrame[list[int]] = [-1],  # noqa: B006  never changed
-    border: Annotated[str, one_of(linear.BORDERS, linear.OTHER_NAMES)] = "reflect_101",
+    border: Annotated[str, one_of(linear.BORDERS, linear.ALIASES)] = "reflect_101",
     dtype: DType | None = None,
     mode: Annotated[str, one_of(_FILTER_MODES)] = "same",
     layout: Layout,
@@ -274,7 +274,7 @@ def filter(
     kind, axes = _result_type(data, dtype), _spatial(layout, data.ndim)[-window.ndim :]
     places = _anchor(data.shape, axes, window.shape, anchor, mode)
     fill = 0.0 if fill_value is None else float(fill_value)
-    border = linear.OTHER_NAMES.get(border, border)
+    border = linear.ALIASES.get(border, border)
     return linear.correlate(data, axes, window, places, border, fill, mode == "same", kind, out)
 
 
@@ -301,7 +301,7 @@ def _filter_batch(data: Tensor, window: Tensor, fill_value: Tensor | None = None
         return NotImplemented
     axes, sizes = _spatial(a.layout, data.ndim - 1)[1 - window.ndim :], window.shape[1:]
     places = _anchor(data.shape[1:], axes, sizes, a.anchor, a.mode)
-    kind, border = _result_type(data, a.dtype), linear.OTHER_NAMES.get(a.border, a.border)
+    kind, border = _result_type(data, a.dtype), linear.ALIASES.get(a.border, a.border)
     return linear.correlate_each(data, [x + 1 for x in axes], window, places, border, a.mode == "same", kind)
 
 

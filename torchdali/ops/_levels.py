@@ -64,7 +64,7 @@ def _to_decibels_together(data: Sequence[Tensor], a: Arguments) -> Any:
     if rows.ndim != 2 or not all(counts):
         return NotImplemented
     decibels = levels.decibels_of_rows(rows, counts, a.multiplier, a.reference, a.cutoff_db)
-    return PackedSamples.of_rows(decibels, counts, data.turned)
+    return PackedSamples.from_rows(decibels, counts, data.transposed)
 
 
 @operator(layout="")

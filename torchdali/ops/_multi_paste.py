@@ -17,7 +17,7 @@ from torchdali.errors import batch_level
 from torchdali.kernels.convert import convert
 from torchdali.kernels.limits import check_pixels, limits
 from torchdali.kernels.memory import Array
-from torchdali.kernels.pasting import regions
+from torchdali.kernels.pasting import compute_regions
 from torchdali.ops._arrays import arrays_of
 from torchdali.tensors import TensorList
 
@@ -303,15 +303,13 @@ def _region(k: int, source: Any, canvas: Any, places: Places) -> Iterator[tuple[
     return iter((start, target, extent))
 
 
-def _check_table(name: str, place: tuple[Any, bool] | None, regions: int) -> None:
+def _check_table(name: str, place: tuple[Any, bool] | None, count: int) -> None:
     """Check that an argument has two numbers per region, or is a single number."""
     if place is None or not isinstance(place[0], (list, tuple)):
         return
     shape: tuple[int, ...] = np.shape(place[0])
-    if shape != (regions, 2) and (regions or shape[:1] != (0,)):
-        raise RuntimeError(
-            f"unexpected shape for argument `{name}`: {shape}; expected (regions, 2), here ({regions}, 2)"
-        )
+    if shape != (count, 2) and (count or shape[:1] != (0,)):
+        raise RuntimeError(f"unexpected shape for argument `{name}`: {shape}; expected (regions, 2), here ({count}, 2)")
 
 
 def _pair(place: tuple[Any, bool] | None, k: int, lengths: Sequence[int], whole: Any) -> tuple[int, int] | None:
@@ -401,7 +399,7 @@ def _plan(
         name: None if place is None else (_each(_table(place[0], 3, 2), inside.shape[1]), place[1])
         for name, place in places.items()
     }
-    return chosen, regions(**tables, inside=inside, outside=sizes), sizes
+    return chosen, compute_regions(**tables, image_sizes=inside, canvas_sizes=sizes), sizes
 
 
 def _table(value: Any, ndim: int, last: int = 0) -> Array:

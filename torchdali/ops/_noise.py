@@ -60,7 +60,7 @@ def _drawn_on_cpu(operator_: Any, data: TensorList, a: Arguments, names: Sequenc
         constants: Arguments that are the same for all samples.
     """
     columns = [per_sample(getattr(a, name), len(data)) for name in names]
-    rows = zip(data.current_storage().on_cpu().samples(), a.rng.samples(), *columns, strict=True)
+    rows = zip(data.current_storage().to_cpu().samples(), a.rng.samples(), *columns, strict=True)
     samples = [
         operator_.body(sample, rng=own, **dict(zip(names, values, strict=True)), **constants)
         for sample, own, *values in rows

@@ -28,7 +28,7 @@ from torchdali.declaration.schema import (
 from torchdali.kernels.color.affine import affine_intensities, affine_intensity
 from torchdali.kernels.convert import convert
 from torchdali.kernels.device.tables import upload
-from torchdali.kernels.moments_opencv import moments_of, pool
+from torchdali.kernels.moments_opencv import compute_moments, pool
 from torchdali.kernels.reduce import float_mean, float_sum, resolve_axes
 from torchdali.kernels.standardize import standardize
 from torchdali.ops._crop import output_of
@@ -99,7 +99,7 @@ def normalize(
         numbers = _affine(mean, stddev, epsilon, scale, shift)
         return affine_intensity(data, *numbers, dtype, out)
     where = _reduced_axes(axes, axis_names, layout, data.ndim, mean, stddev)
-    statistics = moments_of(data, where) if mean is stddev is None else None
+    statistics = compute_moments(data, where) if mean is stddev is None else None
     if statistics is not None:
         result = standardize(data, statistics, statistics.count - ddof, epsilon, scale, shift, dtype, out)
         if result is not None:
@@ -265,7 +265,7 @@ def _normalize_pooled(
     dtype: torch.dtype,
 ) -> BatchOutput | None:  # fmt: skip
     samples = data.samples()
-    each = [m for m in (moments_of(s, where) for s in samples) if m is not None]
+    each = [m for m in (compute_moments(s, where) for s in samples) if m is not None]
     if not each or len(each) < len(samples):
         return None
     moments = pool(each)

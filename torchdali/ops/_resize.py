@@ -43,7 +43,7 @@ from torchdali.kernels.memory import copy_to_out
 from torchdali.kernels.native import Filters, ImageOptions
 from torchdali.kernels.random_window import random_windows
 from torchdali.kernels.reduce import resolve_axes
-from torchdali.kernels.resample.bytes import SMALLEST
+from torchdali.kernels.resample.bytes import MIN_SIZE
 from torchdali.kernels.resample.separable import resample
 from torchdali.kernels.resample.shape import MODES, ROUNDINGS, resize_shape
 from torchdali.kernels.resample.weights import Axis, resize_axes
@@ -534,7 +534,7 @@ def _sees_its_window_alone(target: tuple[int, int], arguments: Mapping[str, Any]
 
     This arithmetic doesn't read any pixels outside of the window.
     """
-    return not exactness.on and min(target) >= SMALLEST and _OTHER_FILTERS.isdisjoint(arguments)
+    return not exactness.on and min(target) >= MIN_SIZE and _OTHER_FILTERS.isdisjoint(arguments)
 
 
 @narrows(random_resized_crop, {"size", *_CHOOSING, *FILTERS, *_HINTS})

@@ -129,7 +129,7 @@ def _spectrograms(data: Sequence[Tensor], a: Arguments) -> Any:
         centered=a.center_windows,
         reflected=a.reflect_padding,
     )
-    return PackedSamples.of_rows(spectra, counts, turned=a.layout == "ft")
+    return PackedSamples.from_rows(spectra, counts, transposed=a.layout == "ft")
 
 
 def _arrays(data: Sequence[Tensor]) -> list[Array]:
@@ -137,7 +137,7 @@ def _arrays(data: Sequence[Tensor]) -> list[Array]:
     arrays = arrays_of(data)
     if arrays is not None:
         return arrays
-    if not isinstance(data, PackedSamples) or data.rows is None or data.turned:
+    if not isinstance(data, PackedSamples) or data.rows is None or data.transposed:
         return [sample.contiguous().numpy() for sample in data]
     rows, counts = data.rows
     elements, ends = rows.numpy(), itertools.accumulate(counts, initial=0)
@@ -217,11 +217,11 @@ def _mel_filter_banks(data: Sequence[Tensor], a: Arguments) -> Any:
     packed = _packed_along(data, a.layout.find("f") if a.layout else 0)
     if packed is None:
         return NotImplemented
-    rows, counts, turned = packed
+    rows, counts, transposed = packed
     filters = mel_filters(
         rows.shape[1], a.nfilter, a.sample_rate, a.freq_low, high, a.mel_formula, a.normalize, rows.device
     )
-    return PackedSamples.of_rows(apply_filters(rows, filters, 1), counts, turned)
+    return PackedSamples.from_rows(apply_filters(rows, filters, 1), counts, transposed)
 
 
 def _packed_along(data: Sequence[Tensor], axis: int) -> tuple[Tensor, Sequence[int], bool] | None:
@@ -235,11 +235,11 @@ def _packed_along(data: Sequence[Tensor], axis: int) -> tuple[Tensor, Sequence[i
         not isinstance(data, PackedSamples)
         or data.rows is None
         or data.ndim() != 2
-        or axis != (0 if data.turned else 1)
+        or axis != (0 if data.transposed else 1)
     ):
         return None
     rows, counts = data.rows
-    return (rows, counts, data.turned) if rows.shape[1] else None
+    return (rows, counts, data.transposed) if rows.shape[1] else None
 
 
 def _check_bank(low: float, high: float, formula: str, filters: int, rate: float) -> None:
@@ -301,10 +301,10 @@ def _mfccs(data: Sequence[Tensor], a: Arguments) -> Any:
     packed = _packed_along(data, a.axis)
     if packed is None or a.dct_type not in (2, 3, 4) or a.n_mfcc <= 0:
         return NotImplemented
-    rows, counts, turned = packed
+    rows, counts, transposed = packed
     size = rows.shape[1]
     matrix = cosine_matrix(size, min(a.n_mfcc, size), a.dct_type, a.normalize, a.lifter, rows.device)
-    return PackedSamples.of_rows(apply_filters(rows, matrix, 1), counts, turned)
+    return PackedSamples.from_rows(apply_filters(rows, matrix, 1), counts, transposed)
 
 
 def _axis_size(data: Tensor, axis: int, kind: int) -> int:

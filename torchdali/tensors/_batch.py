@@ -18,16 +18,16 @@ import numpy.typing as npt
 import torch
 
 from torchdali.tensors._foreign import as_torch, copy_to_device, copy_to_memory, current_stream, wait_for
-from torchdali.tensors._printing import attributes, batch_values, listing, name_of, shapes_of
+from torchdali.tensors._printing import attributes, batch_values, dtype_name, format_shapes, listing
 from torchdali.tensors._single import (
     Tensor,
     TensorCPU,
     TensorGPU,
-    check_alike,
-    checked_layout,
-    no_attribute,
-    sample_of,
-    tensor_of,
+    attribute_error,
+    check_uniform,
+    convert_sample,
+    validate_layout,
+    wrap_tensor,
 )
 from torchdali.tensors._storage import (
     CPU,
@@ -49,7 +49,7 @@ class TensorList:
 
     __slots__ = ("_layout", "_source_info", "_stored", "_uploaded", "ready")
     _kind: ClassVar[type[TensorCPU] | type[TensorGPU]]
-    _home: ClassVar[torch.device] = CPU  # the device of a batch without samples
+    _default_device: ClassVar[torch.device] = CPU  # the device of a batch without samples
 
     _stored: SampleStorage
     _layout: str
@@ -68,7 +68,7 @@ class TensorList:
             self._stored, self._layout = object._stored, object._layout
             self._source_info = object._source_info
         elif isinstance(object, list):
-            self._gather([sample_of(self._kind, each, i) for i, each in enumerate(object)])
+            self._gather([convert_sample(self._kind, each, i) for i, each in enumerate(object)])
             if object and contiguous:
                 self._pack()
         else:
@@ -80,7 +80,7 @@ class TensorList:
             self.set_layout(layout)
 
     def _gather(self, tensors: list[Tensor]) -> None:
-        check_alike(tensors)
+        check_uniform(tensors)
         if tensors:
             samples = [tensor._tensor for tensor in tensors]
             self._stored, self._layout = SeparateSamples(samples, samples[0].device), tensors[0]._layout
@@ -104,7 +104,7 @@ class TensorList:
             layout: Layout of one sample.
             source_info: Origin of each sample.
         """
-        return cls._of(Dense(tensor), tensor.is_cpu, layout, source_info)
+        return cls._create(Dense(tensor), tensor.is_cpu, layout, source_info)
 
     @classmethod
     def from_samples(
@@ -132,9 +132,9 @@ class TensorList:
         first = samples[0] if samples else None
         if first is None:
             first = next((sample for sample in samples if sample is not None), None)
-        device = cls._home if first is None else first.device
+        device = cls._default_device if first is None else first.device
         stored = SeparateSamples(samples, device, dtype, ndim)
-        return cls._of(stored, device.type == "cpu", layout, source_info)
+        return cls._create(stored, device.type == "cpu", layout, source_info)
 
     @classmethod
     def from_rows(cls: type[_Batch], rows: torch.Tensor, counts: Sequence[int], layout: str = "") -> _Batch:
@@ -148,7 +148,7 @@ class TensorList:
         rows = rows.contiguous()
         if counts.count(counts[0]) == len(counts):
             return cls.from_dense(rows.view(len(counts), counts[0], *rows.shape[1:]), layout)
-        return cls._of(PackedSamples.of_rows(rows, counts), rows.is_cpu, layout)
+        return cls._create(PackedSamples.from_rows(rows, counts), rows.is_cpu, layout)
 
     @classmethod
     def from_packed(
@@ -170,15 +170,15 @@ class TensorList:
             layout: Layout of one sample.
             source_info: Origin of each sample.
         """
-        return cls._of(PackedSamples(flat, offsets, shapes), flat.is_cpu, layout, source_info)
+        return cls._create(PackedSamples(flat, offsets, shapes), flat.is_cpu, layout, source_info)
 
     @classmethod
     def from_arrays(cls: type[_Batch], arrays: list[npt.NDArray[Any]], dtype: torch.dtype) -> _Batch:
         """Build a batch from contiguous NumPy arrays, one per sample, without a copy or a check."""
-        return cls._of(SeparateSamples.of_arrays(arrays, dtype), True)
+        return cls._create(SeparateSamples.from_arrays(arrays, dtype), True)
 
     @classmethod
-    def _of(
+    def _create(
         cls: type[_Batch],
         stored: SampleStorage,
         on_cpu: bool,
@@ -258,7 +258,7 @@ class TensorList:
         """Set the origin of each sample."""
         self._source_info = infos
 
-    def come_from(self, other: TensorList) -> None:
+    def inherit_source_infos(self, other: TensorList) -> None:
         """Copy the samples' origins from another batch, unless this batch has origins or the sizes differ."""
         infos = other._source_info
         if infos is not None and self._source_info is None and len(infos) == len(self):
@@ -279,7 +279,7 @@ class TensorList:
         if not -len(samples) <= i < len(samples):
             raise IndexError(f"sample index {i} is out of range for a batch of {len(samples)}")
         source = self._source_info[i] if self._source_info else None
-        return tensor_of(self._kind, samples[i], self._layout, source)
+        return wrap_tensor(self._kind, samples[i], self._layout, source)
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
@@ -300,7 +300,7 @@ class TensorList:
     else:  # hidden from type checkers, so that they report unknown attributes
 
         def __getattr__(self, name: str) -> Any:
-            raise no_attribute(self, name, "as_tensor().torch() if the samples have one shape, or samples()")
+            raise attribute_error(self, name, "as_tensor().torch() if the samples have one shape, or samples()")
 
     def at(self, i: int, /) -> Any:
         """Return sample `i`, counted from 0.
@@ -328,7 +328,7 @@ class TensorList:
         Raises ValueError if the layout isn't empty and doesn't have one letter per axis.
         """
         is_typed = self.torch_dtype is not None
-        self._layout = checked_layout(layout, self.ndim() if is_typed else None)
+        self._layout = validate_layout(layout, self.ndim() if is_typed else None)
         if not is_typed:
             self._stored = SeparateSamples([], self._stored.device, ndim=len(self._layout))
 
@@ -341,7 +341,7 @@ class TensorList:
 
         Raises RuntimeError if the shapes of the samples differ.
         """
-        return tensor_of(self._kind, self.stack(), "N" + self._layout if self._layout else "")
+        return wrap_tensor(self._kind, self.stack(), "N" + self._layout if self._layout else "")
 
     def as_reshaped_tensor(self, shape: Sequence[int], /) -> Any:
         """Return all elements of the batch, sample after sample, as one tensor of the passed shape.
@@ -351,7 +351,7 @@ class TensorList:
         flat, lengths = self._pack(), tuple(shape)
         if min(lengths, default=0) < 0 or math.prod(lengths) != flat.numel():
             raise RuntimeError(f"the shape must have {flat.numel()} elements, got {lengths}")
-        return tensor_of(self._kind, flat.view(lengths))
+        return wrap_tensor(self._kind, flat.view(lengths))
 
     def _pack(self) -> torch.Tensor:
         """Store all samples, in order, in one block of memory. Return the block as a 1D tensor."""
@@ -373,7 +373,7 @@ class TensorList:
 
     def reset(self) -> None:
         """Remove all samples, the dtype and the layout."""
-        self._stored = SeparateSamples([], self._home)
+        self._stored = SeparateSamples([], self._default_device)
         self._layout, self._source_info, self._uploaded, self.ready = "", None, None, None
 
     def show(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Image:
@@ -397,15 +397,15 @@ class TensorList:
         from torchdali import pictures
 
         shapes = list(dict.fromkeys(map(str, self.shape())))
-        known = {
+        facts = {
             "samples": str(len(self)),
-            "shape": shapes[0] if len(shapes) == 1 else shapes_of(self.shape()),
-            "dtype": name_of(self.torch_dtype).rpartition(".")[2],
+            "shape": shapes[0] if len(shapes) == 1 else format_shapes(self.shape()),
+            "dtype": dtype_name(self.torch_dtype).rpartition(".")[2],
             "layout": self._layout,
             "device": self._kind._device,
         }
         values = batch_values(self.samples(), self.ndim()).replace("\n    ", "\n")
-        return pictures.batch_html(self, [(name, fact) for name, fact in known.items() if fact], values)
+        return pictures.batch_html(self, [(name, fact) for name, fact in facts.items() if fact], values)
 
     def _repr_png_(self) -> bytes | None:
         from torchdali import pictures
@@ -420,7 +420,7 @@ class TensorList:
 
     def _text(self, values: str) -> str:
         common = attributes(self.torch_dtype, self._layout, self._kind._device)
-        extent = [f"num_samples={len(self)}", f"shape={shapes_of(self.shape())}"]
+        extent = [f"num_samples={len(self)}", f"shape={format_shapes(self.shape())}"]
         return listing(type(self).__name__, [values, *common, *extent])
 
 
@@ -481,7 +481,7 @@ class TensorListCPU(TensorList):
         list_of_objects: Sequence[Any], layout: str | None = None, contiguous: bool = False
     ) -> TensorListCPU:
         """Return a batch of objects with ``__dlpack__``. Unless `contiguous` is true, the batch shares their memory."""
-        return TensorListCPU(_exporting(list_of_objects), layout, contiguous)
+        return TensorListCPU(_check_dlpack(list_of_objects), layout, contiguous)
 
 
 class TensorListGPU(TensorList):
@@ -501,7 +501,7 @@ class TensorListGPU(TensorList):
 
     __slots__ = ()
     _kind = TensorGPU
-    _home = torch.device("cuda")
+    _default_device = torch.device("cuda")
 
     def __init__(
         self,
@@ -533,8 +533,8 @@ class TensorListGPU(TensorList):
 
     def as_cpu(self) -> TensorListCPU:
         """Return a copy of the batch in main memory. All samples are copied in one transfer."""
-        stored = self._stored.on_cpu()
-        return TensorListCPU._of(stored, True, self._layout, self._source_info)
+        stored = self._stored.to_cpu()
+        return TensorListCPU._create(stored, True, self._layout, self._source_info)
 
     def copy_to_external(
         self,
@@ -565,7 +565,7 @@ class TensorListGPU(TensorList):
         contiguous: bool = False,
     ) -> TensorListGPU:
         """Return a batch of objects with ``__dlpack__``. Unless `contiguous` is true, the batch shares their memory."""
-        return TensorListGPU(_exporting(list_of_objects), layout, contiguous, stream=stream)
+        return TensorListGPU(_check_dlpack(list_of_objects), layout, contiguous, stream=stream)
 
 
 _L = TypeVar("_L", TensorListCPU, TensorListGPU)
@@ -574,13 +574,13 @@ _L = TypeVar("_L", TensorListCPU, TensorListGPU)
 def _broadcast(kind: type[_L], sample: Any, num_samples: int) -> _L:
     if num_samples < 0:
         raise ValueError(f"the number of samples must not be negative, got {num_samples}")
-    one = kind([sample], contiguous=False)
-    infos = list(one.source_infos or ()) * num_samples
-    samples = one.samples() * num_samples
-    return kind.from_samples(samples, one.layout(), one.torch_dtype, one.ndim(), infos or None)
+    single = kind([sample], contiguous=False)
+    infos = list(single.source_infos or ()) * num_samples
+    samples = single.samples() * num_samples
+    return kind.from_samples(samples, single.layout(), single.torch_dtype, single.ndim(), infos or None)
 
 
-def _exporting(objects: Sequence[Any]) -> list[Any]:
+def _check_dlpack(objects: Sequence[Any]) -> list[Any]:
     for i, each in enumerate(objects):
         if not hasattr(each, "__dlpack__"):
             raise TypeError(f"sample {i} must have `__dlpack__`, got a {type(each).__name__}")

@@ -28,8 +28,8 @@ def as_torch(object: Any, device: str) -> torch.Tensor:
     """
     tensor = _share(object, device)
     if tensor is None or (tensor.device.type == "cpu") != (device == "cpu"):
-        what = f"a {type(object).__name__} isn't data on the {device}"
-        raise TypeError(what) if device == "cpu" else RuntimeError(what)
+        message = f"a {type(object).__name__} isn't data on the {device}"
+        raise TypeError(message) if device == "cpu" else RuntimeError(message)
     if not tensor.is_contiguous():
         raise RuntimeError(f"the data must be contiguous, got strides {tensor.stride()}. Pass a copy by contiguous()")
     try:
@@ -117,9 +117,9 @@ def copy_to_device(tensor: torch.Tensor, ptr: int | ctypes.c_void_p, cuda_stream
         return copy_to_memory(tensor, ptr)
     source = tensor.contiguous().view(-1).view(torch.uint8)
     target = torch.as_tensor(_DeviceMemory(_address(ptr), source.numel()), device=source.device)
-    made_on = torch.cuda.current_stream(source.device)
-    stream = made_on if cuda_stream is None else stream_of(cuda_stream, source.device)
-    stream.wait_stream(made_on)
+    source_stream = torch.cuda.current_stream(source.device)
+    stream = source_stream if cuda_stream is None else to_torch_stream(cuda_stream, source.device)
+    stream.wait_stream(source_stream)
     with on_stream(stream):
         target.copy_(source, non_blocking=True)
     source.record_stream(stream)
@@ -138,7 +138,7 @@ def on_stream(stream: Any) -> Iterator[None]:
         yield
 
 
-def stream_of(stream: Any, device: torch.device) -> torch.cuda.Stream:
+def to_torch_stream(stream: Any, device: torch.device) -> torch.cuda.Stream:
     """Convert a stream to a torch stream.
 
     Args:
@@ -161,7 +161,7 @@ def stream_of(stream: Any, device: torch.device) -> torch.cuda.Stream:
 def wait_for(stream: Any, device: torch.device) -> None:
     """Make a CUDA device's current stream wait for all work that was already submitted to another stream."""
     if stream is not None and device.type == "cuda":
-        torch.cuda.current_stream(device).wait_stream(stream_of(stream, device))
+        torch.cuda.current_stream(device).wait_stream(to_torch_stream(stream, device))
 
 
 def current_stream(device: torch.device) -> int | None:

@@ -22,13 +22,13 @@ def listing(kind: str, entries: Sequence[str]) -> str:
 def attributes(dtype: torch.dtype | None, layout: str, device: str) -> list[str]:
     """Return the entries of `listing` that tensors and batches have in common."""
     return [
-        f"dtype={name_of(dtype)}",
+        f"dtype={dtype_name(dtype)}",
         f'layout="{layout}"' if layout else "",
         f'device="{device}"',
     ]
 
 
-def name_of(dtype: torch.dtype | None) -> str:
+def dtype_name(dtype: torch.dtype | None) -> str:
     """Return DALI's name of a dtype. If DALI doesn't have the dtype, return torch's name."""
     try:
         return str(DALIDataType.NO_TYPE if dtype is None else from_torch_dtype(dtype))
@@ -36,7 +36,7 @@ def name_of(dtype: torch.dtype | None) -> str:
         return str(dtype)
 
 
-def shapes_of(shapes: Sequence[tuple[int, ...]]) -> str:
+def format_shapes(shapes: Sequence[tuple[int, ...]]) -> str:
     """Return the shapes of a batch's samples as text; of many shapes, only the first and last."""
     texts = [str(shape) for shape in shapes]
     if len(texts) > _MANY_SHAPES:
@@ -44,7 +44,7 @@ def shapes_of(shapes: Sequence[tuple[int, ...]]) -> str:
     return f"[{', '.join(texts)}]"
 
 
-def values_of(tensor: torch.Tensor, margin: int = 4) -> str:
+def format_values(tensor: torch.Tensor, margin: int = 4) -> str:
     """Return the values of a tensor as text. Each line after the first is indented by `margin` spaces."""
     tensor = tensor.detach().cpu()
     array = (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
@@ -55,9 +55,9 @@ def batch_values(samples: Sequence[torch.Tensor], ndim: int) -> str:
     """Return the values of a batch as text; of many samples, only the first and last."""
     is_long = sum(sample.numel() for sample in samples) > _MANY_ELEMENTS
     if is_long and len(samples) > 2 * _EDGE + 1:
-        ends = [values_of(sample, 5) for sample in (*samples[:_EDGE], *samples[-_EDGE:])]
+        ends = [format_values(sample, 5) for sample in (*samples[:_EDGE], *samples[-_EDGE:])]
         texts = [*ends[:_EDGE], "...", *ends[_EDGE:]]
     else:
-        texts = [values_of(sample, 5) for sample in samples]
+        texts = [format_values(sample, 5) for sample in samples]
     separator = ",\n" + "\n" * (ndim - 1) + " " * 5 if ndim else ", "
     return f"[{separator.join(texts)}]"

@@ -15,17 +15,17 @@ from torchdali.tensors._foreign import (
     current_stream,
     wait_for,
 )
-from torchdali.tensors._printing import attributes, listing, values_of
+from torchdali.tensors._printing import attributes, format_values, listing
 from torchdali.tensors.dtypes import DALIDataType, from_torch_dtype, to_torch_dtype
 
 
-def no_attribute(holder: object, name: str, way: str) -> AttributeError:
+def attribute_error(holder: object, name: str, conversion: str) -> AttributeError:
     """Build the error for an object without the attribute `name`.
 
-    If torch tensors have the attribute, the message suggests to convert the object: `way` is the code for this,
+    If torch tensors have the attribute, the message suggests to convert the object: `conversion` is the code for this,
     for example ``"torch()"``.
     """
-    hint = f"; PyTorch tensors have it: .{way}" if hasattr(TorchTensor, name) else ""
+    hint = f"; PyTorch tensors have it: .{conversion}" if hasattr(TorchTensor, name) else ""
     return AttributeError(f"{type(holder).__name__!r} object has no attribute {name!r}{hint}", name=name)
 
 
@@ -42,7 +42,7 @@ class Tensor:
     def __init__(self, object: Any, layout: str | None = None) -> None:
         shared = isinstance(object, type(self))
         self._tensor = object._tensor if shared else as_torch(object, self._device)
-        self._layout = checked_layout(layout, self._tensor.dim())
+        self._layout = validate_layout(layout, self._tensor.dim())
         self._source_info = None
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -52,7 +52,7 @@ class Tensor:
     if not TYPE_CHECKING:  # hidden from type checkers, so that they report unknown attributes
 
         def __getattr__(self, name: str) -> Any:
-            raise no_attribute(self, name, "torch()")
+            raise attribute_error(self, name, "torch()")
 
     def torch(self) -> TorchTensor:
         """Return the torch tensor itself."""
@@ -80,7 +80,7 @@ class Tensor:
 
         Raises ValueError if the layout isn't empty and doesn't have one letter per axis.
         """
-        self._layout = checked_layout(layout, self._tensor.dim())
+        self._layout = validate_layout(layout, self._tensor.dim())
 
     def source_info(self) -> str:
         """Return the sample's origin, for example a file name; ``""`` if it is unknown."""
@@ -105,8 +105,8 @@ class Tensor:
         ndim = self._tensor.dim()
         if dim is not None and not -ndim <= dim < ndim:
             raise RuntimeError(f"axis {dim} is out of range for a tensor with {ndim} axes")
-        chosen = range(ndim) if dim is None else (dim % ndim,)
-        dropped = {axis for axis in chosen if self._tensor.shape[axis] == 1}
+        axes = range(ndim) if dim is None else (dim % ndim,)
+        dropped = {axis for axis in axes if self._tensor.shape[axis] == 1}
         self._tensor = self._tensor.squeeze(tuple(dropped))
         self._layout = "".join(name for i, name in enumerate(self._layout) if i not in dropped)
         return bool(dropped)
@@ -143,7 +143,7 @@ class Tensor:
         return self._text("")
 
     def __str__(self) -> str:
-        return self._text(values_of(self._tensor))
+        return self._text(format_values(self._tensor))
 
     def _text(self, values: str) -> str:
         common = attributes(self._tensor.dtype, self._layout, self._device)
@@ -223,7 +223,7 @@ class TensorGPU(Tensor):
 
     def as_cpu(self) -> TensorCPU:
         """Return a copy in main memory."""
-        return tensor_of(TensorCPU, self._tensor.cpu(), self._layout, self._source_info)
+        return wrap_tensor(TensorCPU, self._tensor.cpu(), self._layout, self._source_info)
 
     def copy_to_external(
         self,
@@ -245,14 +245,14 @@ class TensorGPU(Tensor):
 _T = TypeVar("_T", bound=Tensor)
 
 
-def tensor_of(kind: type[_T], tensor: TorchTensor, layout: str = "", source: str | None = None) -> _T:
+def wrap_tensor(kind: type[_T], tensor: TorchTensor, layout: str = "", source: str | None = None) -> _T:
     """Wrap a torch tensor in a `TensorCPU` or `TensorGPU`, without a copy or a check."""
     self = kind.__new__(kind)
     self._tensor, self._layout, self._source_info = tensor, layout, source
     return self
 
 
-def sample_of(kind: type[Tensor], object: Any, i: int) -> Tensor:
+def convert_sample(kind: type[Tensor], object: Any, i: int) -> Tensor:
     """Convert an object to a `TensorCPU` or `TensorGPU`; if that fails, raise TypeError with the sample's index."""
     if isinstance(object, kind):
         return object
@@ -262,12 +262,12 @@ def sample_of(kind: type[Tensor], object: Any, i: int) -> Tensor:
         raise TypeError(f"sample {i} cannot be a {kind.__name__}: {reason}") from reason
 
 
-def check_alike(tensors: Sequence[Tensor]) -> None:
+def check_uniform(tensors: Sequence[Tensor]) -> None:
     """Raise TypeError if samples have different dtypes, numbers of axes or layouts. An unset layout fits any layout."""
     for i, tensor in enumerate(tensors):
         first, layout = tensors[0], tensor._layout or tensors[0]._layout
-        ours = (tensor.dtype, tensor.ndim(), layout)
-        if ours != (first.dtype, first.ndim(), first._layout):
+        properties = (tensor.dtype, tensor.ndim(), layout)
+        if properties != (first.dtype, first.ndim(), first._layout):
             if tensor.dtype != first.dtype:
                 raise TypeError(
                     f"Tensors cannot have different data types. Tensor at position {i} has type '{tensor.dtype}' "
@@ -279,7 +279,7 @@ def check_alike(tensors: Sequence[Tensor]) -> None:
             )
 
 
-def checked_layout(layout: str | None, ndim: int | None) -> str:
+def validate_layout(layout: str | None, ndim: int | None) -> str:
     """Return the layout, or ``""`` for None.
 
     Raises TypeError if the layout isn't a str, and ValueError if it isn't empty and its length isn't `ndim`.

@@ -39,10 +39,10 @@ class SampleStorage:
         """Return the samples. Later calls return the same list."""
         samples = self._samples
         if samples is None:
-            samples = self._samples = self._divide()
+            samples = self._samples = self._split()
         return samples
 
-    def _divide(self) -> list[torch.Tensor]:
+    def _split(self) -> list[torch.Tensor]:
         raise NotImplementedError
 
     def __iter__(self) -> Iterator[torch.Tensor]:
@@ -86,10 +86,10 @@ class SampleStorage:
         """Store all samples, in order, in one block of memory. Return the new storage, and the block as a 1D tensor."""
         if self.is_uniform():
             return self.stack().pack()
-        packed = self._in_order(torch.cat([sample.reshape(-1) for sample in self.samples()]))
+        packed = self._wrap_flat(torch.cat([sample.reshape(-1) for sample in self.samples()]))
         return packed, packed.flat
 
-    def _in_order(self, flat: torch.Tensor) -> PackedSamples:
+    def _wrap_flat(self, flat: torch.Tensor) -> PackedSamples:
         """Return a storage with the same shapes, whose samples are one after the other in `flat`."""
         shapes = self.shape()
         sizes = map(math.prod, shapes[:-1])
@@ -100,12 +100,12 @@ class SampleStorage:
         samples = [reinterpret(sample, new_type) for sample in self.samples()]
         return SeparateSamples(samples, self.device, to_torch_dtype(new_type), self.ndim())
 
-    def on_cpu(self) -> SampleStorage:
+    def to_cpu(self) -> SampleStorage:
         """Copy all samples to main memory in one transfer."""
         samples = self.samples()
         if not samples:
             return SeparateSamples([], CPU, self.dtype, self.ndim())
-        return self._in_order(torch.cat([sample.reshape(-1) for sample in samples]).cpu())
+        return self._wrap_flat(torch.cat([sample.reshape(-1) for sample in samples]).cpu())
 
 
 class Dense(SampleStorage):
@@ -121,7 +121,7 @@ class Dense(SampleStorage):
     def __reduce__(self) -> tuple[Any, ...]:
         return Dense, (self.dense,)
 
-    def _divide(self) -> list[torch.Tensor]:
+    def _split(self) -> list[torch.Tensor]:
         return list(self.dense.unbind())
 
     def __len__(self) -> int:
@@ -152,13 +152,13 @@ class Dense(SampleStorage):
         return self
 
     def pack(self) -> tuple[Dense, torch.Tensor]:
-        here = self if self.dense.is_contiguous() else Dense(self.dense.contiguous())
-        return here, here.dense.view(-1)
+        contiguous = self if self.dense.is_contiguous() else Dense(self.dense.contiguous())
+        return contiguous, contiguous.dense.view(-1)
 
     def reinterpret(self, new_type: DALIDataType) -> Dense:
         return Dense(reinterpret(self.dense, new_type))
 
-    def on_cpu(self) -> Dense:
+    def to_cpu(self) -> Dense:
         return Dense(self.dense.cpu())
 
 
@@ -192,7 +192,7 @@ class SeparateSamples(SampleStorage):
         self._dtype, self._ndim = dtype, ndim
 
     @classmethod
-    def of_arrays(cls, arrays: list[npt.NDArray[Any]], dtype: torch.dtype) -> SeparateSamples:
+    def from_arrays(cls, arrays: list[npt.NDArray[Any]], dtype: torch.dtype) -> SeparateSamples:
         """Create a storage of NumPy arrays of dtype `dtype`; see `SeparateSamples`."""
         return cls(None, CPU, dtype, arrays[0].ndim, arrays)
 
@@ -205,7 +205,7 @@ class SeparateSamples(SampleStorage):
             return SeparateSamples(None, self.device, self._dtype, self._ndim, self.arrays[part])
         return SeparateSamples(self.samples()[part], self.device, self._dtype, self._ndim)
 
-    def _divide(self) -> list[torch.Tensor]:
+    def _split(self) -> list[torch.Tensor]:
         assert self.arrays is not None
         return list(map(torch.from_numpy, self.arrays))
 
@@ -243,12 +243,12 @@ class PackedSamples(SampleStorage):
         offsets: Index of each sample's first element in `flat`.
         shapes: Shapes of the samples. All samples are contiguous and have the same number of axes.
         rows: The memory as rows ``(n, ...)``, and each sample's number of rows. None if the samples don't come from
-            `of_rows`.
-        turned: True if each sample is the transpose of the matrix of its rows. Then an operator can process the rows of
-            all samples in one call. Before the samples become a batch, `straight` converts them.
+            `from_rows`.
+        transposed: True if each sample is the transpose of the matrix of its rows. Then an operator can process the
+            rows of all samples in one call. Before the samples become a batch, `untranspose` converts them.
     """
 
-    __slots__ = ("_shapes", "device", "flat", "offsets", "rows", "turned")
+    __slots__ = ("_shapes", "device", "flat", "offsets", "rows", "transposed")
 
     device: torch.device
     rows: tuple[torch.Tensor, Sequence[int]] | None
@@ -259,39 +259,39 @@ class PackedSamples(SampleStorage):
         offsets: Sequence[int],
         shapes: list[tuple[int, ...]],
         rows: tuple[torch.Tensor, Sequence[int]] | None = None,
-        turned: bool = False,
+        transposed: bool = False,
     ) -> None:
         self.flat, self.offsets, self._shapes, self._samples = flat, offsets, shapes, None
-        self.rows, self.turned, self.device = rows, turned, flat.device
+        self.rows, self.transposed, self.device = rows, transposed, flat.device
 
     @classmethod
-    def of_rows(cls, rows: torch.Tensor, counts: Sequence[int], turned: bool = False) -> PackedSamples:
+    def from_rows(cls, rows: torch.Tensor, counts: Sequence[int], transposed: bool = False) -> PackedSamples:
         """Create a storage of samples that are consecutive rows of a dense tensor ``(n, ...)``."""
         size = math.prod(rows.shape[1:])
         offsets = [size * first for first in itertools.accumulate(counts[:-1], initial=0)]
-        shapes = [(count, *rows.shape[1:])[:: -1 if turned else 1] for count in counts]
-        return cls(rows.view(-1), offsets, shapes, (rows, counts), turned)
+        shapes = [(count, *rows.shape[1:])[:: -1 if transposed else 1] for count in counts]
+        return cls(rows.view(-1), offsets, shapes, (rows, counts), transposed)
 
-    def straight(self) -> PackedSamples:
+    def untranspose(self) -> PackedSamples:
         """Copy transposed samples to contiguous memory. A storage without transposed samples is returned unchanged."""
-        if not self.turned:
+        if not self.transposed:
             return self
         elements = self.flat.numpy()
         memory = np.empty_like(elements)
-        for place, (height, width) in zip(self.offsets, self._shapes, strict=True):
-            part = slice(place, place + height * width)
+        for offset, (height, width) in zip(self.offsets, self._shapes, strict=True):
+            part = slice(offset, offset + height * width)
             memory[part].reshape(height, width)[...] = elements[part].reshape(width, height).T
         return PackedSamples(torch.from_numpy(memory), self.offsets, self._shapes)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.rows is not None:
-            return PackedSamples.of_rows, self.rows
+            return PackedSamples.from_rows, self.rows
         return PackedSamples, (self.flat, self.offsets, self._shapes)
 
-    def _divide(self) -> list[torch.Tensor]:
+    def _split(self) -> list[torch.Tensor]:
         if self.rows is not None:
             parts = self.rows[0].split_with_sizes(self.rows[1])
-            return [part.t() for part in parts] if self.turned else list(parts)
+            return [part.t() for part in parts] if self.transposed else list(parts)
         pairs = zip(self.offsets, self._shapes, strict=True)
         return [self.flat[i : i + math.prod(shape)].view(shape) for i, shape in pairs]
 
@@ -318,7 +318,7 @@ class PackedSamples(SampleStorage):
         """Copy all samples to a device in one transfer, without waiting for the end of the transfer."""
         return PackedSamples(self.flat.to(device, non_blocking=True), self.offsets, self._shapes)
 
-    def on_cpu(self) -> PackedSamples:
+    def to_cpu(self) -> PackedSamples:
         return PackedSamples(self.flat.cpu(), self.offsets, self._shapes)
 
 

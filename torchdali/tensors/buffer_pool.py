@@ -20,9 +20,9 @@ from torchdali.forks import ForkSafeLock, on_fork
 __all__ = ["BufferPool", "Bytes", "Lease", "Loan", "release_unused"]
 
 Bytes = npt.NDArray[np.uint8]
-_POOLED = 1 << 20  # bytes; for smaller tensors, the allocator is as fast
+_MIN_POOLED = 1 << 20  # bytes; for smaller tensors, the allocator is as fast
 _SPARE = 4  # a block may be larger than its tensor by at most 1/_SPARE of the tensor's size
-_KEEP = 4  # largest number of free blocks; more blocks would help only a program that releases many batches at a time
+_MAX_FREE_BLOCKS = 4  # more blocks would help only a program that releases many batches at a time
 
 
 class Lease(np.ndarray[tuple[int], np.dtype[np.uint8]]):
@@ -55,7 +55,7 @@ class BufferPool:
         pinned: True to use pinned memory, for asynchronous copies to a device.
     """
 
-    _smallest = _POOLED
+    _smallest = _MIN_POOLED
 
     def __init__(self, pinned: bool = False) -> None:
         self._pinned = pinned
@@ -63,9 +63,9 @@ class BufferPool:
         self._shared = not pinned and type(self) is BufferPool
         self._lent: dict[int, Loan] = {}
         self._returned: deque[Loan] = deque()
-        with _adding:
-            known = _plain.get("free") if self._shared else None
-            self._free = _FreeBlocks() if known is None else known
+        with _registry_lock:
+            existing = _plain.get("free") if self._shared else None
+            self._free = _FreeBlocks() if existing is None else existing
             self._lock = self._free.lock
             if self._shared:
                 _plain["free"] = self._free
@@ -93,7 +93,7 @@ class BufferPool:
             size *= extent
         if size < self._smallest:
             return torch.empty(shape, dtype=dtype, pin_memory=self._pinned)
-        block = self._take(self._block_size(size))
+        block = self._obtain_block(self._block_size(size))
         lease = block.view(Lease)
         # `weakref.finalize` isn't used, because its callback is Python code, in which a Ctrl-C could be lost.
         loan = Loan(lease, self._returned.append)
@@ -109,12 +109,12 @@ class BufferPool:
         """Return the number of bytes of the block for a tensor of `size` bytes. Subclasses may override this method."""
         return size
 
-    def _take(self, size: int) -> Bytes:
+    def _obtain_block(self, size: int) -> Bytes:
         with self._lock:
             self._collect()
             block = self._free_block(size)
-            others = [] if block is not None or not self._shared else _all_pools()
-            for pool in others:
+            pools = [] if block is not None or not self._shared else _all_pools()
+            for pool in pools:
                 if block is None and pool._free is self._free:
                     pool._collect()
                     block = self._free_block(size)
@@ -144,7 +144,7 @@ class BufferPool:
             # The caller holds the lock, so two threads can't remove the same block.
             loan = self._returned.popleft()
             self._free.blocks.append(self._lent.pop(id(loan)).block)
-        self._drop(max(0, len(self._free.blocks) - _KEEP))
+        self._drop(max(0, len(self._free.blocks) - _MAX_FREE_BLOCKS))
 
     def _drop(self, count: int) -> None:
         if count:
@@ -161,7 +161,7 @@ class BufferPool:
 
 _plain: weakref.WeakValueDictionary[str, _FreeBlocks] = weakref.WeakValueDictionary()
 _pools: weakref.WeakValueDictionary[int, BufferPool] = weakref.WeakValueDictionary()
-_adding = ForkSafeLock()
+_registry_lock = ForkSafeLock()
 
 
 def _all_pools() -> list[BufferPool]:
@@ -175,10 +175,10 @@ def release_unused() -> None:
         pool.release()
 
 
-def _forget() -> None:
+def _forget_pools() -> None:
     """Forget the pools in a forked process, because a thread of the parent may have held their locks."""
     _pools.clear()
     _plain.clear()
 
 
-on_fork(_forget)
+on_fork(_forget_pools)

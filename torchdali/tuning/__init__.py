@@ -19,11 +19,11 @@ from typing import Any
 
 from torchdali.cores import cores as cores_here
 from torchdali.pipeline import Pipeline
-from torchdali.tuning.machine import Machine, TimedRun, processes_of
-from torchdali.tuning.report import Report, call_of, limits
+from torchdali.tuning.machine import Machine, TimedRun, count_processes
+from torchdali.tuning.report import Report, describe_bottleneck, format_call
 from torchdali.tuning.search import Measure, SearchResult, Setting, Settings, compare, search
 
-__all__ = ["Report", "choices_of", "cores_here", "full", "tune"]
+__all__ = ["Report", "cores_here", "full_settings", "list_settings", "tune"]
 
 _STEPS, _LAST = 0.8, 0.9  # fractions of the time after which the steps and the final comparison must end
 _PAIRS = 3  # the steps end when there isn't enough time for this number of pairs
@@ -58,35 +58,42 @@ def tune(
         RuntimeError: The pipeline raises an error, or its source has no data or waits for `Pipeline.feed_input`.
     """
     began, load = time.monotonic(), os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
-    machine, most = Machine(factory, step, memory), cores or cores_here()
+    machine, max_cores = Machine(factory, step, memory), cores or cores_here()
 
-    def over(part: float, pairs: int = 1) -> Callable[[], bool]:
-        """Return a function that returns True if `pairs` more pairs would exceed the fraction `part` of the time."""
-        return lambda: time.monotonic() - began + 2 * pairs * machine.seconds > part * seconds
+    def make_deadline(fraction: float, pairs: int = 1) -> Callable[[], bool]:
+        """Return a function that returns True if `pairs` more pairs would exceed a fraction of the time."""
+        return lambda: time.monotonic() - began + 2 * pairs * machine.seconds > fraction * seconds
 
     def measure(settings: Settings) -> float | None:
         progress(min(int(seconds), int(time.monotonic() - began)), int(seconds))
         return machine(settings)
 
-    start = _present(factory)
+    start = _current_settings(factory)
     scaled = None
     with contextlib.closing(machine):
-        measure(start)  # `over` needs the duration of a measurement
+        measure(start)  # `make_deadline` needs the duration of a measurement
         machine.close()
-        result = search(measure, choices_of(start, most), start, full(start, most), over(_STEPS, _PAIRS), over(_LAST))
-        if not over(1.0)() and _may_scale(factory, machine.runs):
-            scaled = compare(measure, result.best, {**result.best, "scaled_decode": True}, over(1.0))
-        runs = _runs_of(machine, result.best, measure, over(1.0))
+        result = search(
+            measure,
+            list_settings(start, max_cores),
+            start,
+            full_settings(start, max_cores),
+            make_deadline(_STEPS, _PAIRS),
+            make_deadline(_LAST),
+        )
+        if not make_deadline(1.0)() and _may_scale(factory, machine.runs):
+            scaled = compare(measure, result.best, {**result.best, "scaled_decode": True}, make_deadline(1.0))
+        runs = _merge_runs(machine, result.best, measure, make_deadline(1.0))
     changes = _changes(start, result.best)
-    notes = [*_notes(machine, runs, result), *_on_time(machine, result, seconds, time.monotonic() - began)]
+    notes = [*_notes(machine, runs, result), *_time_notes(machine, result, seconds, time.monotonic() - began)]
     return Report(
         getattr(getattr(factory, "func", factory), "__name__", "pipeline"), start, result.best, changes,
-        call_of(factory, changes), runs.rate, result.comparisons, result.last, scaled,
-        limits(runs, cores_here(), step, load), tuple(notes),
+        format_call(factory, changes), runs.rate, result.comparisons, result.last, scaled,
+        describe_bottleneck(runs, cores_here(), step, load), tuple(notes),
     )  # fmt: skip
 
 
-def _present(factory: Callable[..., Pipeline]) -> dict[str, Any]:
+def _current_settings(factory: Callable[..., Pipeline]) -> dict[str, Any]:
     """Return the current settings of a pipeline, including the number of processes that the pipeline has chosen."""
     pipe = factory()
     for name in ("batch_size", "num_threads"):
@@ -95,7 +102,7 @@ def _present(factory: Callable[..., Pipeline]) -> dict[str, Any]:
                 f"{name} must be set before a pipeline is tuned; pass it to the function that creates the pipeline"
             )
     pipe.build()
-    processes = processes_of(pipe)
+    processes = count_processes(pipe)
     pipe.close()
     settings: dict[str, Any] = {"num_threads": pipe.num_threads, "num_processes": processes}
     if isinstance(pipe.prefetch_queue_depth, int):
@@ -103,19 +110,23 @@ def _present(factory: Callable[..., Pipeline]) -> dict[str, Any]:
     return settings
 
 
-def choices_of(start: Settings, most: int) -> list[Setting]:
+def list_settings(start: Settings, max_cores: int) -> list[Setting]:
     """Return the settings to try, with their values."""
-    values = {"num_processes": _double(most), "num_threads": _double(most), "prefetch_queue_depth": _DEPTHS}
+    values = {
+        "num_processes": _powers_of_two(max_cores),
+        "num_threads": _powers_of_two(max_cores),
+        "prefetch_queue_depth": _DEPTHS,
+    }
     return [Setting(name, tuple(sorted({*values[name], start[name]}))) for name in values if name in start]
 
 
-def full(start: Settings, most: int) -> list[Settings]:
+def full_settings(start: Settings, max_cores: int) -> list[Settings]:
     """Return two settings that use all cores, one without worker processes and one with worker processes."""
-    return [{**start, "num_threads": most, "num_processes": count} for count in dict.fromkeys((1, most))]
+    return [{**start, "num_threads": max_cores, "num_processes": count} for count in dict.fromkeys((1, max_cores))]
 
 
-def _double(most: int) -> list[int]:
-    return [*(1 << k for k in range(most.bit_length()) if 1 << k < most), most]
+def _powers_of_two(max_cores: int) -> list[int]:
+    return [*(1 << k for k in range(max_cores.bit_length()) if 1 << k < max_cores), max_cores]
 
 
 def _may_scale(factory: Callable[..., Pipeline], runs: Sequence[TimedRun]) -> bool:
@@ -124,10 +135,10 @@ def _may_scale(factory: Callable[..., Pipeline], runs: Sequence[TimedRun]) -> bo
     return any("decoders.image" in name and "random" in name for name in names) and not factory().scaled_decode
 
 
-def _runs_of(machine: Machine, settings: Settings, measure: Measure, enough: Callable[[], bool]) -> TimedRun:
+def _merge_runs(machine: Machine, settings: Settings, measure: Measure, out_of_time: Callable[[], bool]) -> TimedRun:
     """Merge the last measurements with these settings into one measurement."""
     runs = [run for run in machine.runs if run.settings == settings]
-    while ((len(runs) < _VERDICT_RUNS and not enough()) or not runs) and measure(settings) is not None:
+    while ((len(runs) < _VERDICT_RUNS and not out_of_time()) or not runs) and measure(settings) is not None:
         runs.append(machine.runs[-1])
     if not runs:
         raise RuntimeError(f"this pipeline cannot be measured: {'; '.join(machine.refusals)}")
@@ -156,14 +167,16 @@ def _notes(machine: Machine, run: TimedRun, result: SearchResult) -> list[str]:
     return notes
 
 
-def _on_time(machine: Machine, result: SearchResult, seconds: float, duration: float) -> list[str]:
+def _time_notes(machine: Machine, result: SearchResult, seconds: float, duration: float) -> list[str]:
     """Return notes about the time limit, if the search was incomplete or took too long."""
-    notes, one = [], f"one measurement of this pipeline takes {machine.seconds:.1f} s"
+    notes, duration_text = [], f"one measurement of this pipeline takes {machine.seconds:.1f} s"
     if not (result.is_complete or result.comparisons):
-        least = math.ceil((2 * _PAIRS + 1) * machine.seconds / _STEPS)
-        notes.append(f"There was no time to try other settings: {one}. Pass more than {least} seconds.")
+        min_seconds = math.ceil((2 * _PAIRS + 1) * machine.seconds / _STEPS)
+        notes.append(f"There was no time to try other settings: {duration_text}. Pass more than {min_seconds} seconds.")
     elif not result.is_complete:
         notes.append("The time limit ended before all settings were tried; a longer limit may find faster settings.")
     if duration > 1.2 * seconds + 1:
-        notes.append(f"It took {duration:.0f} s, and not {seconds:g}: {one}, and the current measurement is finished.")
+        notes.append(
+            f"It took {duration:.0f} s, and not {seconds:g}: {duration_text}, and the current measurement is finished."
+        )
     return notes

@@ -16,10 +16,10 @@ from torchdali.pipeline import Pipeline
 from torchdali.tuning.search import Settings
 from torchdali.tuning.usage import Usage
 
-__all__ = ["Machine", "TimedRun", "processes_of", "written"]
+__all__ = ["Machine", "TimedRun", "count_processes", "format_settings"]
 
 _SECONDS = 0.4  # minimum duration of a measurement
-_TOGETHER = 2  # number of pipelines that are open at the same time
+_MAX_OPEN = 2  # number of pipelines that are open at the same time
 _BATCHES = 4  # minimum number of batches in a measurement
 _PROCESSES = re.compile(r"^(\d+) worker processes", re.MULTILINE)
 _REASON = re.compile(r"^one process: (.*)", re.MULTILINE)
@@ -63,7 +63,7 @@ class TimedRun:
         )  # fmt: skip
 
 
-def processes_of(pipe: Pipeline) -> int:
+def count_processes(pipe: Pipeline) -> int:
     """Return the number of worker processes of a pipeline; 1 for a pipeline without worker processes."""
     match = _PROCESSES.search(pipe.explain())
     return int(match[1]) if match else 1
@@ -88,7 +88,7 @@ class Machine:
 
     def __init__(self, factory: Callable[..., Pipeline], step: float = 0.0, memory: int | None = None) -> None:
         self._factory, self._step, self._memory = factory, step, memory
-        self._has_processes, self._alone = True, False
+        self._has_processes, self._exclusive = True, False
         self._open: list[tuple[Settings, Pipeline]] = []
         self._spent = 0.0
         self.runs: list[TimedRun] = []
@@ -104,17 +104,17 @@ class Machine:
             pipe = self._open_pipeline(settings, processes)
             if pipe is None:
                 return None
-            for _ in range(1 + _in_flight(pipe, processes)):  # skip the batches that may be finished already
-                _next(pipe)
+            for _ in range(1 + _batches_in_flight(pipe, processes)):  # skip the batches that may be finished already
+                _run_batch(pipe)
             run = self._measure(pipe, settings, processes)
         except MemoryError as error:
             self.close()
-            self.refusals[f"{written(settings)}: {error}"] = None
+            self.refusals[f"{format_settings(settings)}: {error}"] = None
             return None
         self._spent += time.perf_counter() - began
         if self._memory is not None and run.memory > self._memory:
             self.close()
-            self.refusals[f"more than {self._memory >> 20} MiB in flight: {written(settings)}"] = None
+            self.refusals[f"more than {self._memory >> 20} MiB in flight: {format_settings(settings)}"] = None
             return None
         self.runs.append(run)
         return run.rate
@@ -132,55 +132,55 @@ class Machine:
 
     def _open_pipeline(self, settings: Settings, processes: int) -> Pipeline | None:
         """Return an open pipeline with these settings; None if the pipeline can't use worker processes."""
-        for known, pipe in self._open:
-            if known == settings:
+        for open_settings, pipe in self._open:
+            if open_settings == settings:
                 return pipe
-        if self._alone or len(self._open) == _TOGETHER:
+        if self._exclusive or len(self._open) == _MAX_OPEN:
             self.close()
         pipe = self._factory(**settings)
         self._open.append((settings, pipe))
         pipe.build()
-        if processes == 1 or processes_of(pipe) > 1:
+        if processes == 1 or count_processes(pipe) > 1:
             return pipe
-        was_alone, reason = len(self._open) == 1, _REASON.search(pipe.explain())
+        was_only, reason = len(self._open) == 1, _REASON.search(pipe.explain())
         self.close()
         # If the user's script declares operators, worker processes must be forked. This is possible only if no other
         # pipeline has threads.
-        if not was_alone:
-            self._alone = True
+        if not was_only:
+            self._exclusive = True
             return self._open_pipeline(settings, processes)
         self._has_processes = False
         self.refusals[f"no worker processes: {reason[1] if reason else 'the pipeline has none'}"] = None
         return None
 
     def _measure(self, pipe: Pipeline, settings: Settings, processes: int) -> TimedRun:
-        stats, before = pipe.stats(), Usage.now()
-        least, waited, batches = max(_BATCHES, 2 * processes), 0.0, 0
-        while batches < least or time.perf_counter() - before.wall < _SECONDS:
+        stats, usage_before = pipe.stats(), Usage.now()
+        min_batches, waited, batches = max(_BATCHES, 2 * processes), 0.0, 0
+        while batches < min_batches or time.perf_counter() - usage_before.wall < _SECONDS:
             start = time.perf_counter()
-            batch = _next(pipe)
+            batch = _run_batch(pipe)
             waited += time.perf_counter() - start
             batches += 1
             if self._step:
                 time.sleep(self._step)
-        wall = time.perf_counter() - before.wall
-        usage, after = Usage.now().since(before), pipe.stats()
+        wall = time.perf_counter() - usage_before.wall
+        usage, after = Usage.now().since(usage_before), pipe.stats()
         size = sum(sample.nbytes for output in batch for sample in output.samples())
         return TimedRun(
             settings, (after.samples - stats.samples) / wall, usage, waited / wall,
             tuple((each.operator, each.line, each.share) for each in after.operators),
-            size * _in_flight(pipe, processes),
+            size * _batches_in_flight(pipe, processes),
             tuple(line for line in pipe.explain().splitlines() if line.startswith("fast path: ")),
         )  # fmt: skip
 
 
-def _in_flight(pipe: Pipeline, processes: int) -> int:
+def _batches_in_flight(pipe: Pipeline, processes: int) -> int:
     """Return the number of batches in flight: the depth of the queue, plus one batch per worker process."""
     depth = pipe.prefetch_queue_depth
     return (depth if isinstance(depth, int) else max(depth.values())) + (processes if processes > 1 else 0)
 
 
-def _next(pipe: Pipeline) -> tuple[Any, ...]:
+def _run_batch(pipe: Pipeline) -> tuple[Any, ...]:
     try:
         return pipe.run()
     except StopIteration:  # the end of a source's epoch
@@ -193,6 +193,6 @@ def _next(pipe: Pipeline) -> tuple[Any, ...]:
         ) from None
 
 
-def written(settings: Settings) -> str:
+def format_settings(settings: Settings) -> str:
     """Return settings as the arguments of a call."""
     return ", ".join(f"{name}={value!r}" for name, value in settings.items())

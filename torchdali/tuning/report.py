@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from torchdali.tuning.machine import TimedRun, written
+from torchdali.tuning.machine import TimedRun, format_settings
 from torchdali.tuning.search import Comparison, Settings
 
-__all__ = ["Report", "call_of", "limits"]
+__all__ = ["Report", "describe_bottleneck", "format_call"]
 
 _HIDDEN = 0.05  # a loader is fast enough if the loop waits for it during less than this fraction of the time
 _FULL = 0.8  # cores count as fully used if they are busy for more than this fraction of the time
-_OTHERS = 0.15  # if other programs use more than this fraction of the cores, they may be the bottleneck
+_OTHER_PROGRAMS = 0.15  # if other programs use more than this fraction of the cores, they may be the bottleneck
 _LONGEST = 60  # largest number of characters of an argument
 _WIDTH = 100  # largest number of characters of a line
 
@@ -51,16 +51,16 @@ class Report:
     notes: tuple[str, ...]
 
     def __str__(self) -> str:
-        width = max(len(written(each)) for each in (self.start, *(c.settings for c in self.comparisons)))
+        width = max(len(format_settings(each)) for each in (self.start, *(c.settings for c in self.comparisons)))
         lines = [f"{self.name}: settings, and their gain over the fastest earlier settings"]
-        lines.append(f"  {written(self.start):<{width}}  unchanged")
-        lines += [f"  {written(c.settings):<{width}}  {_gain(c)}" for c in self.comparisons]
-        lines.append(f"Fastest: {written(self.best)}, {self.rate:.0f} samples/s.")
+        lines.append(f"  {format_settings(self.start):<{width}}  unchanged")
+        lines += [f"  {format_settings(c.settings):<{width}}  {_format_gain(c)}" for c in self.comparisons]
+        lines.append(f"Fastest: {format_settings(self.best)}, {self.rate:.0f} samples/s.")
         if self.last is not None:
-            what = f"{written(self.last.settings)} compared with the current settings"
-            lines.append(f"Measured once more, {what}: {_gain(self.last)}.")
+            comparison = f"{format_settings(self.last.settings)} compared with the current settings"
+            lines.append(f"Measured once more, {comparison}: {_format_gain(self.last)}.")
         if self.scaled is not None:
-            lines.append(f"With scaled_decode=True, which changes pixels slightly: {_gain(self.scaled)}.")
+            lines.append(f"With scaled_decode=True, which changes pixels slightly: {_format_gain(self.scaled)}.")
         lines += [textwrap.fill(each, _WIDTH, subsequent_indent="  ") for each in (self.limit, *self.notes)]
         lines.append(
             f"Write: {self.line}" if self.changes else f"Nothing to change: {self.line or 'keep the settings'}"
@@ -68,14 +68,14 @@ class Report:
         return "\n".join(lines)
 
 
-def _gain(comparison: Comparison) -> str:
+def _format_gain(comparison: Comparison) -> str:
     if not comparison.ratios:
         return "cannot be used"
     noise = f", +-{comparison.uncertainty:.0%}" if len(comparison.ratios) > 1 else ""
     return f"{comparison.gain:+.0%}{noise} ({len(comparison.ratios)} times)"
 
 
-def limits(run: TimedRun, cores: int, step: float, load: float) -> str:
+def describe_bottleneck(run: TimedRun, cores: int, step: float, load: float) -> str:
     """Return a sentence on the bottleneck.
 
     Args:
@@ -85,39 +85,40 @@ def limits(run: TimedRun, cores: int, step: float, load: float) -> str:
         load: The system's load average before the tuning. It is used if `run` lacks the usage of other programs.
     """
     slowest, line, share = run.operators[0] if run.operators else ("nothing", "", 0.0)
-    place = f" ({line})" if line else ""
-    work = f"{slowest}{place} takes {share:.0%} of the operators' time"
-    others = run.usage.others
-    others = load if others is None else others
+    location = f" ({line})" if line else ""
+    share_text = f"{slowest}{location} takes {share:.0%} of the operators' time"
+    other_cores = run.usage.other_cores
+    other_cores = load if other_cores is None else other_cores
     keeps_up = bool(step) and run.waited < _HIDDEN
     waited = f"the loop waited {run.waited:.0%} of the time for the loader"
-    if others > _OTHERS * cores and others + run.usage.busy > _FULL * cores:
-        also = f" The loader keeps up with a step of {step * 1e3:g} ms even so: {waited}." if keeps_up else ""
+    if other_cores > _OTHER_PROGRAMS * cores and other_cores + run.usage.busy > _FULL * cores:
+        addition = f" The loader keeps up with a step of {step * 1e3:g} ms even so: {waited}." if keeps_up else ""
         return (
-            f"Limited by other programs, which used {others:.1f} of {cores} cores. The settings are the "
+            f"Limited by other programs, which used {other_cores:.1f} of {cores} cores. The settings are the "
             f"fastest while these programs run; on an idle machine others may be faster. Of the loader's own work, "
-            f"{work}.{also}"
+            f"{share_text}.{addition}"
         )
     if keeps_up:
         return f"Limited by the training step of {step * 1e3:g} ms: {waited}. A faster loader changes nothing."
     reading, decoding = _share(run, _is_reading), _share(run, _is_decoding)
-    at_work = min(cores, max(run.settings.get("num_threads") or 1, run.settings.get("num_processes") or 1))
-    part = f"{run.usage.busy:.1f} of {cores} cores are busy"
-    if run.usage.busy < _FULL * at_work:
+    used_cores = min(cores, max(run.settings.get("num_threads") or 1, run.settings.get("num_processes") or 1))
+    busy_text = f"{run.usage.busy:.1f} of {cores} cores are busy"
+    if run.usage.busy < _FULL * used_cores:
         if reading > 0.5:
             source = "the disk" if run.usage.from_disk > 0.1 * run.usage.read else "reading"
-            return f"Limited by {source}: {reading:.0%} of the operators' time, and {part}.{_more(cores, at_work)}"
-        return f"Limited by threads that wait for each other: {part}, and reading is {reading:.0%} of the time."
-    what = "reading" if reading > 0.5 else "decoding" if decoding > 0.5 else "augmentation"
-    return f"Limited by {what}: {part}, and {work}."
+            advice = _suggest_cores(cores, used_cores)
+            return f"Limited by {source}: {reading:.0%} of the operators' time, and {busy_text}.{advice}"
+        return f"Limited by threads that wait for each other: {busy_text}, and reading is {reading:.0%} of the time."
+    stage = "reading" if reading > 0.5 else "decoding" if decoding > 0.5 else "augmentation"
+    return f"Limited by {stage}: {busy_text}, and {share_text}."
 
 
-def _more(cores: int, at_work: int) -> str:
-    return f" Reading is faster with more threads than cores: try --cores {4 * cores}." if at_work >= cores else ""
+def _suggest_cores(cores: int, used_cores: int) -> str:
+    return f" Reading is faster with more threads than cores: try --cores {4 * cores}." if used_cores >= cores else ""
 
 
-def _share(run: TimedRun, belongs: Callable[[str], bool]) -> float:
-    return sum(share for operator, _, share in run.operators if belongs(operator))
+def _share(run: TimedRun, matches: Callable[[str], bool]) -> float:
+    return sum(share for operator, _, share in run.operators if matches(operator))
 
 
 def _is_reading(operator: str) -> bool:
@@ -128,7 +129,7 @@ def _is_decoding(operator: str) -> bool:
     return "decoders." in operator and not _is_reading(operator)
 
 
-def call_of(factory: Callable[..., Any], changes: Settings) -> str:
+def format_call(factory: Callable[..., Any], changes: Settings) -> str:
     """Return the Python code of the call that creates a pipeline with changed settings.
 
     Dots replace long arguments. If the function belongs to torchdali (for example in `Loader.from_folder`), the user
@@ -140,7 +141,7 @@ def call_of(factory: Callable[..., Any], changes: Settings) -> str:
         arguments, keywords, factory = (*factory.args, *arguments), {**factory.keywords, **keywords}, factory.func
     name, module = getattr(factory, "__name__", repr(factory)), getattr(factory, "__module__", "")
     if module.startswith("torchdali."):
-        return written(changes)
+        return format_settings(changes)
     values = [*map(_shorten, arguments), *(f"{k}={_shorten(v)}" for k, v in {**keywords, **changes}.items())]
     return f"{name}({', '.join(values)})"
 

@@ -21,8 +21,8 @@ Measure = Callable[[Settings], float | None]
 
 WORTH = 0.02  # smallest gain for which a setting is changed
 _PAIRS = 12  # largest number of pairs of measurements in one comparison
-_FEW, _HOPELESS = 6, 0.05  # a comparison ends after six pairs if the uncertainty of the gain exceeds 0.05
-_CLEAR = 0.1  # two pairs are enough if both pairs show a difference of more than 10 % in the same direction
+_NOISY_PAIRS, _NOISY = 6, 0.05  # a comparison ends after six pairs if the uncertainty of the gain exceeds 0.05
+_CLEAR_DIFFERENCE = 0.1  # two pairs are enough if both pairs show a difference of more than 10 % in the same direction
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Setting:
     name: str
     values: tuple[Any, ...]
 
-    def beside(self, settings: Settings, step: int) -> Settings | None:
+    def neighbor(self, settings: Settings, step: int) -> Settings | None:
         """Return settings with the next value (step 1) or the previous value (step -1) of this setting.
 
         Return None if no next or previous value exists.
@@ -78,35 +78,35 @@ class Comparison:
     def is_decided(self) -> bool:
         """True if more pairs would hardly change the result of the comparison."""
         count = len(self.ratios)
-        if count >= 2 and (min(self.ratios) > _CLEAR or max(self.ratios) < -_CLEAR):
+        if count >= 2 and (min(self.ratios) > _CLEAR_DIFFERENCE or max(self.ratios) < -_CLEAR_DIFFERENCE):
             return True
         if count < 3:
             return False
         margin = (2 + 4.6 / (count - 1)) * self.uncertainty  # about the 95 % interval of Student's t-distribution
         far, loses = abs(self.gain - WORTH) > margin, self.gain + margin / 2 < WORTH
-        return far or loses or (count >= _FEW and self.uncertainty > _HOPELESS)
+        return far or loses or (count >= _NOISY_PAIRS and self.uncertainty > _NOISY)
 
 
 _TRIMMED = 1.1  # ratio of a trimmed mean's standard error to the standard error of the mean
 
 
 def compare(
-    measure: Measure, known: Settings, challenger: Settings, enough: Callable[[], bool], least: int = 1
+    measure: Measure, baseline: Settings, challenger: Settings, out_of_time: Callable[[], bool], min_pairs: int = 1
 ) -> Comparison:
     """Measure two settings alternately until it is clear which are faster.
 
     Args:
         measure: Function that measures the rate with some settings.
-        known: The known settings.
+        baseline: The known settings.
         challenger: The settings to compare with the known settings.
-        enough: Function that returns True when the time is used up.
-        least: Number of pairs that are measured even if the time is used up.
+        out_of_time: Function that returns True when the time is used up.
+        min_pairs: Number of pairs that are measured even if the time is used up.
     """
     ratios: list[float] = []
     comparison = Comparison(challenger, ())
-    while len(ratios) < _PAIRS and (len(ratios) < least or not (comparison.is_decided or enough())):
+    while len(ratios) < _PAIRS and (len(ratios) < min_pairs or not (comparison.is_decided or out_of_time())):
         # The order changes from pair to pair, so that a growing load of the machine favors neither of the settings.
-        first, second = (known, challenger) if len(ratios) % 2 else (challenger, known)
+        first, second = (baseline, challenger) if len(ratios) % 2 else (challenger, baseline)
         rates = [measure(first), measure(second)]
         if rates[0] is None or rates[1] is None:
             break
@@ -136,9 +136,9 @@ def search(
     measure: Measure,
     choices: Sequence[Setting],
     start: Settings,
-    others: Sequence[Settings] = (),
-    enough: Callable[[], bool] = lambda: False,
-    enough_in_all: Callable[[], bool] = lambda: False,
+    candidates: Sequence[Settings] = (),
+    out_of_time: Callable[[], bool] = lambda: False,
+    out_of_total_time: Callable[[], bool] = lambda: False,
 ) -> SearchResult:
     """Search for the fastest settings, by changing one setting at a time.
 
@@ -149,28 +149,28 @@ def search(
         measure: Function that measures the rate with some settings.
         choices: The settings to change, with their possible values.
         start: The current settings, with a value for each of `choices`.
-        others: Settings that are tried first. They may differ from the start settings in several values.
-        enough: Function that returns True when the time for the search, without the last comparison, is used up.
-        enough_in_all: Function that returns True when the time for the last comparison is also used up.
+        candidates: Settings that are tried first. They may differ from the start settings in several values.
+        out_of_time: Function that returns True when the time for the search, without the last comparison, is used up.
+        out_of_total_time: Function that returns True when the time for the last comparison is also used up.
     """
-    best, comparisons, seen = start, list[Comparison](), [start]
+    best, comparisons, tried = start, list[Comparison](), [start]
 
     def wins(settings: Settings) -> bool:
         nonlocal best
-        if settings in seen or enough():
+        if settings in tried or out_of_time():
             return False
-        seen.append(settings)
-        comparisons.append(compare(measure, best, settings, enough))
+        tried.append(settings)
+        comparisons.append(compare(measure, best, settings, out_of_time))
         if comparisons[-1].wins:
             best = settings
         return comparisons[-1].wins
 
-    for each in others:
+    for each in candidates:
         wins(each)
     while any([wins(settings) for settings in _steps(choices, lambda: best)]):
         pass
-    is_complete = not enough()
-    last = None if best == start else compare(measure, start, best, enough_in_all, least=2)
+    is_complete = not out_of_time()
+    last = None if best == start else compare(measure, start, best, out_of_total_time, min_pairs=2)
     return SearchResult(start if last is None or not last.wins else best, tuple(comparisons), last, is_complete)
 
 
@@ -181,9 +181,9 @@ def _steps(choices: Sequence[Setting], best: Callable[[], Settings]) -> Iterator
     """
     for step in (1, -1):
         for choice in choices:
-            before: Settings = {}
-            while before != best():
-                before = best()
-                beside = choice.beside(before, step)
-                if beside is not None:
-                    yield beside
+            previous: Settings = {}
+            while previous != best():
+                previous = best()
+                neighbor = choice.neighbor(previous, step)
+                if neighbor is not None:
+                    yield neighbor

@@ -46,20 +46,20 @@ class Usage:
                 counts = dict(line.split(": ") for line in (_PROC / f"{pid}/io").read_text().splitlines())
                 read += int(counts["rchar"])
                 from_disk += int(counts["read_bytes"])
-        return cls(time.perf_counter(), own, _of_all(), read, from_disk)
+        return cls(time.perf_counter(), own, _total_seconds(), read, from_disk)
 
     def since(self, before: Usage) -> Usage:
         """Return the usage between an earlier `Usage` and this one."""
-        everyone = None if self.all is None or before.all is None else self.all - before.all
+        total = None if self.all is None or before.all is None else self.all - before.all
         return Usage(
-            self.wall - before.wall, max(0.0, self.own - before.own), everyone, max(0, self.read - before.read),
+            self.wall - before.wall, max(0.0, self.own - before.own), total, max(0, self.read - before.read),
             max(0, self.from_disk - before.from_disk),
         )  # fmt: skip
 
     def __add__(self, other: Usage) -> Usage:
-        everyone = None if self.all is None or other.all is None else self.all + other.all
+        total = None if self.all is None or other.all is None else self.all + other.all
         return Usage(
-            self.wall + other.wall, self.own + other.own, everyone, self.read + other.read,
+            self.wall + other.wall, self.own + other.own, total, self.read + other.read,
             self.from_disk + other.from_disk,
         )  # fmt: skip
 
@@ -69,7 +69,7 @@ class Usage:
         return self.own / self.wall
 
     @property
-    def others(self) -> float | None:
+    def other_cores(self) -> float | None:
         """Average number of cores that other programs used; None if unknown."""
         return None if self.all is None else max(0.0, self.all - self.own) / self.wall
 
@@ -96,15 +96,15 @@ def _seconds(pid: int) -> float:
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
-def _of_all() -> float | None:
+def _total_seconds() -> float | None:
     """Return the processor seconds of all programs on the cores of this process."""
     try:
         lines = (_PROC / "stat").read_text().splitlines()
     except OSError:
         return None
-    mine, ticks = {f"cpu{number}" for number in os.sched_getaffinity(0)}, 0
+    own_cores, ticks = {f"cpu{number}" for number in os.sched_getaffinity(0)}, 0
     for name, *counts in (line.split() for line in lines):
-        if name in mine:
+        if name in own_cores:
             user, nice, system, _, _, *interrupts = map(int, counts[:8])
             ticks += user + nice + system + sum(interrupts)
     return ticks / os.sysconf("SC_CLK_TCK")

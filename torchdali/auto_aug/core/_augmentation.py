@@ -146,29 +146,29 @@ class Augmentation:
         """
         arguments, missing = self.arguments(kwargs)
         if missing:
-            raise ValueError(self._lacks(missing))
+            raise ValueError(self._missing_message(missing))
         device = self._device(data)
         parameter = self._parameter(magnitude_bin, num_magnitude_bins, device)
         result: DataNode = convert(self._op)(data, parameter, **arguments)
         return result
 
-    def _lacks(self, missing: Sequence[str]) -> str:
+    def _missing_message(self, missing: Sequence[str]) -> str:
         names = ", ".join(f"`{name}`" for name in missing)
         return (
             f"The augmentation `{self.name}` requires {names} {_plural('argument', missing)}, "
             f"not provided to the call: {', '.join(missing)}"
         )
 
-    def arguments(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-        """Select the arguments that the function accepts, and find required arguments that `given` doesn't contain."""
-        own = list(inspect.signature(self._op).parameters.values())[2:]
-        if any(p.kind is p.VAR_KEYWORD for p in own):
-            arguments = dict(given)
+    def arguments(self, passed: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+        """Select the arguments that the function accepts, and find required arguments that `passed` doesn't contain."""
+        parameters = list(inspect.signature(self._op).parameters.values())[2:]
+        if any(p.kind is p.VAR_KEYWORD for p in parameters):
+            arguments = dict(passed)
         else:
-            arguments = {p.name: given[p.name] for p in own if p.name in given}
+            arguments = {p.name: passed[p.name] for p in parameters if p.name in passed}
         kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-        needed = [p.name for p in own if p.default is p.empty and p.kind in kinds]
-        return arguments, [name for name in needed if name not in given]
+        required = [p.name for p in parameters if p.default is p.empty and p.kind in kinds]
+        return arguments, [name for name in required if name not in passed]
 
     # ------------------------------------------------------------ from the bin to the parameter
 
@@ -229,10 +229,10 @@ class Augmentation:
                 stacklevel=4,
             )
             magnitude_bin = signed_bin(magnitude_bin)
-        both = np.stack([magnitudes, -magnitudes], 1)
+        signed = np.stack([magnitudes, -magnitudes], 1)
         if isinstance(magnitude_bin.bin, DataNode):
-            return magnitude_bin.index, both.reshape(-1)
-        return magnitude_bin.sign, both[magnitude_bin.bin]
+            return magnitude_bin.index, signed.reshape(-1)
+        return magnitude_bin.sign, signed[magnitude_bin.bin]
 
     def _table(self, magnitudes: Sequence[Any] | npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return the parameters of magnitudes, one per row, with a dtype that the graph supports."""
@@ -332,8 +332,8 @@ def augmentation(
     """
 
     def decorate(op: Callable[..., Any]) -> Augmentation:
-        kind = augmentation_cls or Augmentation
-        return kind(op, mag_range, randomly_negate, mag_to_param, param_device, name)
+        cls = augmentation_cls or Augmentation
+        return cls(op, mag_range, randomly_negate, mag_to_param, param_device, name)
 
     return decorate if function is None else decorate(function)
 
@@ -353,4 +353,6 @@ def check_arguments(augmentations: Sequence[Augmentation], arguments: Mapping[st
         )
     for each in augmentations:
         if missing := each.arguments(arguments)[1]:
-            raise ValueError(f"{each._lacks(missing)}; provide it as `{missing[0]}` argument to `{caller}` call")
+            raise ValueError(
+                f"{each._missing_message(missing)}; provide it as `{missing[0]}` argument to `{caller}` call"
+            )

@@ -7,16 +7,16 @@ from typing import Any
 from torchdali import fn, types
 from torchdali.rng import mix
 
-__all__ = ["drawn_fraction", "drawn_number", "step_seed"]
+__all__ = ["draw_fraction", "draw_number", "step_seed"]
 
 
-def drawn_number(count: int, seed: int | None = None, shape: tuple[int, ...] | None = None) -> Any:
+def draw_number(count: int, seed: int | None = None, shape: tuple[int, ...] | None = None) -> Any:
     """Draw an int32 from ``0..count - 1`` for each sample, with equal probabilities."""
     options: dict[str, Any] = {"seed": seed, "shape": shape}
     return fn.random.uniform(values=list(range(count)), dtype=types.INT32, **options)
 
 
-def drawn_fraction(seed: int | None = None) -> Any:
+def draw_fraction(seed: int | None = None) -> Any:
     """Draw a float32 from [0, 1) for each sample."""
     options: dict[str, Any] = {"seed": seed}
     return fn.random.uniform(range=[0.0, 1.0], **options)

@@ -16,8 +16,8 @@ from torchdali.graph.nodes import Condition, DataNode
 
 __all__ = ["select"]
 
-_MOST = 64  # greatest number of inputs of an operator
-_MERGED = (DataNode, bool, int, float, np.generic, np.ndarray)
+_MAX_INPUTS = 64  # greatest number of inputs of an operator
+_MERGEABLE = (DataNode, bool, int, float, np.generic, np.ndarray)
 
 
 def select(ops: Sequence[Callable[..., Any]], selected_op_idx: DataNode, *op_args: Any, **op_kwargs: Any) -> Any:
@@ -50,10 +50,10 @@ def select(ops: Sequence[Callable[..., Any]], selected_op_idx: DataNode, *op_arg
     if index.device != "cpu":
         raise RuntimeError(f"the index {index} must be on the CPU; use .cpu()")
     case = lookup("_case")(index, count=len(ops))
-    if len(ops) > _MOST:
-        starts = range(0, len(ops), _MOST)
-        groups = [functools.partial(select, ops[s : s + _MOST], case - s) for s in starts]
-        return select(groups, case // _MOST, *op_args, **op_kwargs)
+    if len(ops) > _MAX_INPUTS:
+        starts = range(0, len(ops), _MAX_INPUTS)
+        groups = [functools.partial(select, ops[s : s + _MAX_INPUTS], case - s) for s in starts]
+        return select(groups, case // _MAX_INPUTS, *op_args, **op_kwargs)
     outer, results = tracer.scope, []
     try:
         for number, op in enumerate(ops):
@@ -64,27 +64,27 @@ def select(ops: Sequence[Callable[..., Any]], selected_op_idx: DataNode, *op_arg
     return _merge(case, results, "the result of `select`")
 
 
-def _merge(case: DataNode, values: Sequence[Any], what: str) -> Any:
+def _merge(case: DataNode, values: Sequence[Any], description: str) -> Any:
     """Merge the results of all operations; merge lists, tuples and dicts element by element."""
     first = values[0]
     if all(value is first for value in values):
         return first
     if isinstance(first, (list, tuple)):
-        _check_alike(values, what, [len(v) if type(v) is type(first) else None for v in values])
+        _check_structure(values, description, [len(v) if type(v) is type(first) else None for v in values])
         columns = zip(*values, strict=True)
-        return type(first)(_merge(case, c, f"{what}[{i}]") for i, c in enumerate(columns))
+        return type(first)(_merge(case, c, f"{description}[{i}]") for i, c in enumerate(columns))
     if isinstance(first, dict):
-        _check_alike(values, what, [v.keys() if isinstance(v, dict) else None for v in values])
-        return {k: _merge(case, [v[k] for v in values], f"{what}[{k!r}]") for k in first}
-    wrong = next((v for v in values if not isinstance(v, _MERGED)), None)
-    if any(v is None for v in values) or wrong is not None:
+        _check_structure(values, description, [v.keys() if isinstance(v, dict) else None for v in values])
+        return {k: _merge(case, [v[k] for v in values], f"{description}[{k!r}]") for k in first}
+    invalid = next((v for v in values if not isinstance(v, _MERGEABLE)), None)
+    if any(v is None for v in values) or invalid is not None:
         raise TypeError(
-            f"{what} must be a node, a number, an array, or a list or dict of these in each operation, got a "
-            f"{type(wrong).__name__}"
+            f"{description} must be a node, a number, an array, or a list or dict of these in each operation, got a "
+            f"{type(invalid).__name__}"
         )
-    return lookup("_choose")(*map(as_node, values), case=case, what=what)
+    return lookup("_choose")(*map(as_node, values), case=case, what=description)
 
 
-def _check_alike(values: Sequence[Any], what: str, structures: Sequence[Any]) -> None:
+def _check_structure(values: Sequence[Any], description: str, structures: Sequence[Any]) -> None:
     if any(structure != structures[0] for structure in structures):
-        raise ValueError(f"{what} must have the same structure in each operation, got {list(values)}")
+        raise ValueError(f"{description} must have the same structure in each operation, got {list(values)}")

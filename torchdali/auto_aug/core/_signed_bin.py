@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from torchdali.auto_aug.core._draws import drawn_number
+from torchdali.auto_aug.core._draws import draw_number
 from torchdali.graph.nodes import DataNode
 
 __all__ = ["SignedBin", "signed_bin"]
@@ -62,5 +62,5 @@ def signed_bin(
             f"not {magnitude_bin!r}"
         )
     if random_sign is None:
-        random_sign = drawn_number(2, seed, shape)
+        random_sign = draw_number(2, seed, shape)
     return SignedBin(magnitude_bin, random_sign)

@@ -102,7 +102,7 @@ class Replicas:
                     name = source_namer(self._readers[origin.source].dataset, origin.index)
                     values.set_source_infos(None if name is None else RecordNames(name, keys.records))
                 elif origin in batch.values:
-                    values.come_from(batch.values[origin])
+                    values.inherit_source_infos(batch.values[origin])
             batch.values[edge] = values
 
     def summary(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from torch import Tensor
 from torchdali.kernels.memory import Array, is_plain
 from torchdali.kernels.torch_threads import on_one_thread
 
-__all__ = ["hann", "count_windows", "power_spectrum", "spectrogram", "spectrograms"]
+__all__ = ["count_windows", "hann", "power_spectrum", "spectrogram", "spectrograms"]
 
 
 @functools.lru_cache(maxsize=32)

@@ -30,7 +30,7 @@ from torchdali.kernels.resample.weights import (
     stretch_taps,
 )
 
-__all__ = ["COLUMNS", "FIELDS", "Regions", "ResizeTable", "lookup_table", "resize_batch", "build_table"]
+__all__ = ["COLUMNS", "FIELDS", "Regions", "ResizeTable", "build_table", "lookup_table", "resize_batch"]
 
 FIELDS = (
     "offset",

@@ -23,7 +23,6 @@ from torchdali.kernels.filters.linear_opencv import correlate_by_opencv, separab
 __all__ = [
     "BORDERS",
     "binomial",
-    "columns_of",
     "correlate",
     "correlate_each",
     "extend",
@@ -31,10 +30,11 @@ __all__ = [
     "laplacian_kernels",
     "separable",
     "slide",
+    "stack_windows",
 ]
 
 BORDERS = ("reflect_101", "reflect_1001", "clamp", "wrap", "constant")
-OTHER_NAMES = {
+ALIASES = {
     "101": "reflect_101", "reflect101": "reflect_101",
     "1001": "reflect_1001", "reflect1001": "reflect_1001", "reflect": "reflect_1001",
     "edge": "clamp", "fill": "constant", "pad": "constant",
@@ -114,11 +114,11 @@ def slide(x: Tensor, axis: int, weights: Sequence[float | Tensor], border: str =
     if len(weights) == 1:
         return x * weights[0] if isinstance(weights[0], Tensor) or weights[0] != 1.0 else x
     radius = len(weights) // 2
-    wide = extend(x, axis, radius, radius, border)
+    padded = extend(x, axis, radius, radius, border)
     length = x.shape[axis]
-    out = wide.narrow(axis, 0, length) * weights[0]
+    out = padded.narrow(axis, 0, length) * weights[0]
     for k, weight in enumerate(weights[1:], 1):
-        out = _add(out, wide.narrow(axis, k, length), weight)
+        out = _add(out, padded.narrow(axis, k, length), weight)
     return out
 
 
@@ -145,7 +145,7 @@ def separable(
     return values.clone() if values is x else values
 
 
-def columns_of(windows: Sequence[Sequence[float]], x: Tensor) -> Sequence[float | Tensor]:
+def stack_windows(windows: Sequence[Sequence[float]], x: Tensor) -> Sequence[float | Tensor]:
     """Return weights for `slide` that apply a different window to each ``x[i]``.
 
     Smaller windows are padded with zeros to the largest size. If all windows are equal, the weights are numbers.
@@ -153,8 +153,8 @@ def columns_of(windows: Sequence[Sequence[float]], x: Tensor) -> Sequence[float 
     first = windows[0]
     if all(window == first for window in windows):
         return first
-    most = max(map(len, windows))
-    rows = [np.pad(window, (most - len(window)) // 2) for window in windows]
+    size = max(map(len, windows))
+    rows = [np.pad(window, (size - len(window)) // 2) for window in windows]
     return factors(rows, x.unsqueeze(-1)).unbind(-1)
 
 
@@ -199,7 +199,7 @@ def correlate(
     outside = (border, fill) if same else ("clamp", 0.0)
     result = correlate_by_opencv(x, axes, window, anchor, *outside, dtype, out)
     if result is not None:
-        return result if same else _inside(result, axes, sizes, anchor)
+        return result if same else _crop_to_inside(result, axes, sizes, anchor)
     x = _add_outside(x, axes, sizes, anchor, border, fill) if same else _floating(x)
     return _sum_windows(x, axes, sizes, _weights(window), dtype)
 
@@ -226,8 +226,8 @@ def _add_outside(
 ) -> Tensor:
     """Convert to floating point, and extend each axis by the values that the windows read beyond the borders."""
     x = _floating(x)
-    for axis, size, place in zip(axes, sizes, anchor, strict=True):
-        x = extend(x, axis, place, size - 1 - place, border, fill)
+    for axis, size, position in zip(axes, sizes, anchor, strict=True):
+        x = extend(x, axis, position, size - 1 - position, border, fill)
     return x
 
 
@@ -252,8 +252,8 @@ def _weights(window: Tensor) -> Sequence[Any]:
     return flat.unbind() if window.requires_grad or torch.compiler.is_compiling() else flat.tolist()
 
 
-def _inside(x: Tensor, axes: Sequence[int], sizes: Sequence[int], anchor: Sequence[int]) -> Tensor:
+def _crop_to_inside(x: Tensor, axes: Sequence[int], sizes: Sequence[int], anchor: Sequence[int]) -> Tensor:
     """Return the pixels whose window is completely inside the tensor."""
-    for axis, size, place in zip(axes, sizes, anchor, strict=True):
-        x = x.narrow(axis, place, max(x.shape[axis] - size + 1, 0))
+    for axis, size, position in zip(axes, sizes, anchor, strict=True):
+        x = x.narrow(axis, position, max(x.shape[axis] - size + 1, 0))
     return x.contiguous()

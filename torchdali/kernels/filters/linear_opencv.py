@@ -35,7 +35,7 @@ def separable_by_opencv(
     Returns:
         A float32 tensor; None if OpenCV doesn't support the arguments.
     """
-    cv2 = _suitable(x, axes)
+    cv2 = _opencv_if_supported(x, axes)
     if cv2 is None:
         return None
     down, across = (np.array(window, np.float32) for window in windows)
@@ -53,7 +53,7 @@ def correlate_by_opencv(
 
     Halves are rounded to the even number, as in DALI. The result is None if OpenCV doesn't support the arguments.
     """
-    cv2 = _suitable(x, axes)
+    cv2 = _opencv_if_supported(x, axes)
     if cv2 is None or border not in _BORDERS or fill or window.requires_grad:
         return None
     result = prepare_out(out, x.shape, dtype, x.device)
@@ -65,7 +65,7 @@ def correlate_by_opencv(
     return result
 
 
-def _suitable(x: Tensor, axes: Sequence[int]) -> Any:
+def _opencv_if_supported(x: Tensor, axes: Sequence[int]) -> Any:
     """Return ``cv2`` if OpenCV supports filtering these axes of an image, else None.
 
     The last axes of `x` must be rows and columns, or rows, columns and channels.

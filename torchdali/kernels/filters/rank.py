@@ -32,12 +32,12 @@ def rank(
     """
     choose = torch.maximum if largest else torch.minimum
     neutral = _extreme(x.dtype, not largest)
-    for axis, size, place in zip(axes, sizes, anchor, strict=True):
-        before = size // 2 if place < 0 else place
-        wide = extend(x, axis, before, size - 1 - before, border, neutral)
-        out = wide.narrow(axis, 0, x.shape[axis])
+    for axis, size, position in zip(axes, sizes, anchor, strict=True):
+        before = size // 2 if position < 0 else position
+        padded = extend(x, axis, before, size - 1 - before, border, neutral)
+        out = padded.narrow(axis, 0, x.shape[axis])
         for k in range(1, size):
-            out = choose(out, wide.narrow(axis, k, x.shape[axis]))
+            out = choose(out, padded.narrow(axis, k, x.shape[axis]))
         x = out
     return x
 

@@ -30,24 +30,24 @@ def blobs(labels: Array, background: int, classes: Sequence[int] | None = None) 
         Label ``(n,)``, start ``(n, ndim)`` and exclusive end ``(n, ndim)`` of each component, in the order of the
         components' first elements.
     """
-    wide = [axis for axis, extent in enumerate(labels.shape) if extent != 1]
-    shape = [labels.shape[axis] for axis in wide] or [1]
-    values, starts, ends = _runs(np.ascontiguousarray(labels).reshape(-1), shape[-1])
-    chosen = _chosen(values, background, classes).nonzero()[0]
-    values, starts, ends = (each.take(chosen) for each in (values, starts, ends))
-    parents = _roots(len(values), *_touching(values, starts, ends, shape))
+    axes = [axis for axis, extent in enumerate(labels.shape) if extent != 1]
+    shape = [labels.shape[axis] for axis in axes] or [1]
+    values, starts, ends = _find_runs(np.ascontiguousarray(labels).reshape(-1), shape[-1])
+    indices = _mask_labels(values, background, classes).nonzero()[0]
+    values, starts, ends = (each.take(indices) for each in (values, starts, ends))
+    parents = _join_pairs(len(values), *_find_touching(values, starts, ends, shape))
     roots = (parents == np.arange(len(parents))).nonzero()[0]
     order = parents.argsort(kind="stable")
     firsts = parents.take(order).searchsorted(roots)
     low = np.zeros((len(roots), labels.ndim), np.int64)
     high = np.ones_like(low)
-    for axis, (start, end) in zip(wide, _extents(starts, ends, shape), strict=False):
+    for axis, (start, end) in zip(axes, _extents(starts, ends, shape), strict=False):
         low[:, axis] = np.minimum.reduceat(start.take(order), firsts) if len(roots) else 0
         high[:, axis] = np.maximum.reduceat(end.take(order), firsts) if len(roots) else 0
     return values[roots], low, high
 
 
-def _chosen(values: Array, background: int, classes: Sequence[int] | None) -> Array:
+def _mask_labels(values: Array, background: int, classes: Sequence[int] | None) -> Array:
     """Return a mask of the labels that are searched."""
     flags: Array
     if classes is None:
@@ -61,18 +61,18 @@ def _chosen(values: Array, background: int, classes: Sequence[int] | None) -> Ar
     return flags
 
 
-def _runs(flat: Array, width: int) -> tuple[Array, Array, Array]:
+def _find_runs(flat: Array, width: int) -> tuple[Array, Array, Array]:
     """Return label, start and end of all runs of equal elements. A run ends at the end of a row of `width` elements."""
-    new = np.empty(len(flat), np.bool_)
-    np.not_equal(flat[1:], flat[:-1], out=new[1:])
-    new[:: width or 1] = True
-    starts = new.nonzero()[0]
+    starts_run = np.empty(len(flat), np.bool_)
+    np.not_equal(flat[1:], flat[:-1], out=starts_run[1:])
+    starts_run[:: width or 1] = True
+    starts = starts_run.nonzero()[0]
     ends = np.empty_like(starts)
     ends[:-1], ends[-1:] = starts[1:], len(flat)
     return flat.take(starts), starts, ends
 
 
-def _touching(values: Array, starts: Array, ends: Array, shape: list[int]) -> tuple[Array, Array]:
+def _find_touching(values: Array, starts: Array, ends: Array, shape: list[int]) -> tuple[Array, Array]:
     """Return the pairs of touching runs with equal labels, as two arrays of indices. The first index is smaller."""
     if len(shape) == 1:
         return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -85,36 +85,36 @@ def _touching(values: Array, starts: Array, ends: Array, shape: list[int]) -> tu
             inner = (starts // stride % shape[axis] < shape[axis] - 1).nonzero()[0]
         first = ends.searchsorted(starts.take(inner) + stride, "right")
         count = starts.searchsorted(ends.take(inner) + stride) - first
-        one = inner.repeat(count)
-        other = (first - count.cumsum() + count).repeat(count)
-        other += np.arange(len(one))
-        same = (values.take(one) == values.take(other)).nonzero()[0]
-        pairs.append((one.take(same), other.take(same)))
+        lower = inner.repeat(count)
+        upper = (first - count.cumsum() + count).repeat(count)
+        upper += np.arange(len(lower))
+        equal = (values.take(lower) == values.take(upper)).nonzero()[0]
+        pairs.append((lower.take(equal), upper.take(equal)))
     if len(pairs) == 1:
         return pairs[0]
-    return np.concatenate([one for one, _ in pairs]), np.concatenate([other for _, other in pairs])
+    return np.concatenate([lower for lower, _ in pairs]), np.concatenate([upper for _, upper in pairs])
 
 
-def _roots(count: int, one: Array, other: Array) -> Array:
+def _join_pairs(count: int, lower: Array, upper: Array) -> Array:
     """Join pairs of `count` elements into sets, and return the smallest member of each element's set."""
     parents = np.arange(count)
-    while len(one):
-        a, b = parents.take(one), parents.take(other)
-        apart = (a != b).nonzero()[0]
-        a, b = a.take(apart), b.take(apart)
-        one, other = np.minimum(a, b), np.maximum(a, b)
-        np.minimum.at(parents, other, one)
+    while len(lower):
+        a, b = parents.take(lower), parents.take(upper)
+        separate = (a != b).nonzero()[0]
+        a, b = a.take(separate), b.take(separate)
+        lower, upper = np.minimum(a, b), np.maximum(a, b)
+        np.minimum.at(parents, upper, lower)
         while True:
-            above = parents.take(parents)
-            above = above.take(above)
-            if (above == parents).all():
+            grandparents = parents.take(parents)
+            grandparents = grandparents.take(grandparents)
+            if (grandparents == parents).all():
                 break
-            parents = above
+            parents = grandparents
     return parents
 
 
 def _extents(starts: Array, ends: Array, shape: list[int]) -> list[tuple[Array, Array]]:
     """Return the start and exclusive end of each run on every axis."""
-    lines = np.unravel_index(starts, shape)
-    last = lines[-1]
-    return [*((line, line + 1) for line in lines[:-1]), (last, last + ends - starts)]
+    coordinates = np.unravel_index(starts, shape)
+    last = coordinates[-1]
+    return [*((coordinate, coordinate + 1) for coordinate in coordinates[:-1]), (last, last + ends - starts)]

@@ -13,7 +13,7 @@ __all__ = ["above", "equal", "nth"]
 
 Flags = npt.NDArray[np.bool_]
 
-_FEW = 4096
+_MAX_SCANNED = 4096
 
 
 def above(mask: Array, threshold: float) -> Flags:
@@ -34,11 +34,11 @@ def equal(mask: Array, value: int) -> Flags:
 def nth(flags: Flags, index: int) -> int:
     """Return the position of the `index`-th True element (counted from 0) of a 1-D array."""
     low, high = 0, len(flags)
-    while high - low > _FEW:
+    while high - low > _MAX_SCANNED:
         middle = (low + high) // 2
-        before = int(np.count_nonzero(flags[low:middle]))
-        if index < before:
+        count = int(np.count_nonzero(flags[low:middle]))
+        if index < count:
             high = middle
         else:
-            low, index = middle, index - before
+            low, index = middle, index - count
     return low + int(np.flatnonzero(flags[low:high])[index])

@@ -37,13 +37,13 @@ from torchdali.kernels.opencv import opencv
 from torchdali.kernels.resample.weights import Axis
 
 __all__ = [
-    "SMALLEST", "ByteLines", "byte_lines", "resample_bytes", "suits_axis", "suits_bytes",
+    "MIN_SIZE", "ByteLines", "byte_lines", "resample_bytes", "supports_axis", "supports_bytes",
 ]  # fmt: skip
 
 Bytes = npt.NDArray[np.uint8]
 
 _UP = 1e-4  # added to values so that OpenCV rounds halves up, as DALI does, and not to even numbers
-SMALLEST = 32  # output pixels; on shorter axes, the borders may overlap and speed matters little
+MIN_SIZE = 32  # output pixels; on shorter axes, the borders may overlap and speed matters little
 
 
 class _BorderReach(NamedTuple):
@@ -84,32 +84,32 @@ class ByteLines(NamedTuple):
     scale: float | None = None
 
 
-def suits_bytes(x: Tensor, axis: Axis) -> bool:
-    """Return whether `resample_bytes` supports an image (uint8, on the CPU) and an axis; see `suits_axis`."""
-    return _has_bytes(x) and suits_axis(axis)
+def supports_bytes(x: Tensor, axis: Axis) -> bool:
+    """Return whether `resample_bytes` supports an image (uint8, on the CPU) and an axis; see `supports_axis`."""
+    return _has_bytes(x) and supports_axis(axis)
 
 
 def _has_bytes(x: Tensor) -> bool:
-    bytes_here = x.dtype == torch.uint8 and x.is_cpu and x.shape[-1] <= 4
-    return bytes_here and not is_traced()
+    is_supported = x.dtype == torch.uint8 and x.is_cpu and x.shape[-1] <= 4
+    return is_supported and not is_traced()
 
 
-def suits_axis(axis: Axis) -> bool:
+def supports_axis(axis: Axis) -> bool:
     """Return whether `resample_bytes` supports an axis.
 
-    The filter must be linear, the output must have at least `SMALLEST` lines, the region must be inside of the image
+    The filter must be linear, the output must have at least `MIN_SIZE` lines, the region must be inside of the image
     and start and end at whole pixels, and the pipeline must not have the option ``exact=True``.
     """
     if exactness.on:
         return False
     low, high = sorted((axis.low, axis.high))
     inside = 0 <= low < high <= axis.length and low % 1 == high % 1 == 0
-    return inside and axis.size >= SMALLEST and axis.filter in ("linear", "triangular")
+    return inside and axis.size >= MIN_SIZE and axis.filter in ("linear", "triangular")
 
 
 @lru_cache(maxsize=256)
 def byte_lines(axis: Axis, border: bool, end: int | None = None) -> ByteLines:
-    """Prepare the resize of an axis for which `suits_axis` returns True.
+    """Prepare the resize of an axis for which `supports_axis` returns True.
 
     Args:
         border: True to correct the lines at the borders, False to keep PyTorch's values.
@@ -119,7 +119,7 @@ def byte_lines(axis: Axis, border: bool, end: int | None = None) -> ByteLines:
     low, high = int(min(axis.low, axis.high)), int(max(axis.low, axis.high))
     flip = axis.high < axis.low
     whole = low == 0 and high == axis.length
-    reach = _reach((high - low) / axis.size, axis.antialias, whole) if border else None
+    reach = _border_reach((high - low) / axis.size, axis.antialias, whole) if border else None
     if reach is None and not flip and end is not None and end < axis.size:
         scale = axis.size / (high - low)
         stretch = max(1.0, 1 / scale) if axis.antialias else 1.0
@@ -181,8 +181,8 @@ def _interpolate(images: Bytes, size: Sequence[int], antialias: bool, scales: Se
         np.ndarray((count, channels, height, width), np.uint8, images, 0, (height * row, 1, row, channels))
     )  # fmt: skip
     operators: Any = torch._C._nn
-    run = operators._upsample_bilinear2d_aa if antialias else operators.upsample_bilinear2d
-    result: Bytes = run(planar, size, False, *scales).numpy().transpose(0, 2, 3, 1)
+    upsample = operators._upsample_bilinear2d_aa if antialias else operators.upsample_bilinear2d
+    result: Bytes = upsample(planar, size, False, *scales).numpy().transpose(0, 2, 3, 1)
     return result
 
 
@@ -196,16 +196,16 @@ def _mix_border(out: Bytes, source: Bytes, axis: int, low: int, high: int, reach
         *range(reach.lines),
         *range(out.shape[axis] - 1, out.shape[axis] - 1 - reach.lines, -1),
     ]
-    beyond = [max(low - 1 - j, 0) for j in range(reach.pixels)]
-    beyond += [min(high + j, last) for j in range(reach.pixels)]
-    where = torch.tensor(lines)
+    source_lines = [max(low - 1 - j, 0) for j in range(reach.pixels)]
+    source_lines += [min(high + j, last) for j in range(reach.pixels)]
+    indices = torch.tensor(lines)
     front = torch.from_numpy(out).movedim(axis, 0)
-    old = front.index_select(0, where)
-    seen = torch.from_numpy(source).movedim(axis, 0).index_select(0, torch.tensor(beyond))
+    old = front.index_select(0, indices)
+    outside = torch.from_numpy(source).movedim(axis, 0).index_select(0, torch.tensor(source_lines))
     weights = torch.tensor(reach.weights)
-    added = weights @ seen.view(2, reach.pixels, -1).float()
+    added = weights @ outside.view(2, reach.pixels, -1).float()
     mixed = added.add_((1 - weights.sum(1, keepdim=True)) * old.view(2, reach.lines, -1))
-    front.index_copy_(0, where, convert(mixed, torch.uint8).view_as(old))
+    front.index_copy_(0, indices, convert(mixed, torch.uint8).view_as(old))
 
 
 def _mix_outermost(out: Bytes, source: Bytes, axis: int, before: int, after: int, weight: float) -> None:
@@ -217,24 +217,24 @@ def _mix_outermost(out: Bytes, source: Bytes, axis: int, before: int, after: int
         if cv2 is None or axis == 1
         else [((0, 0), (before, before)), ((end, end), (after, after))]
     )
-    for lines, others in ends:
-        edge, beyond = _lines(out, axis, *lines), _lines(source, axis, *others)
+    for lines, source_lines in ends:
+        edge, beyond = _select_lines(out, axis, *lines), _select_lines(source, axis, *source_lines)
         if cv2 is not None:
             cv2.addWeighted(edge[0], 1 - weight, beyond[0], weight, _UP, edge[0])
             continue
         # The weights sum to 1, so the mix is in the range of uint8. 0.5 is added because the conversion truncates.
-        seen = beyond * np.float32(weight) + np.float32(0.5)
-        np.add(edge * np.float32(1 - weight), seen, out=edge, casting="unsafe")
+        weighted = beyond * np.float32(weight) + np.float32(0.5)
+        np.add(edge * np.float32(1 - weight), weighted, out=edge, casting="unsafe")
 
 
-def _lines(images: Bytes, axis: int, first: int, last: int) -> Bytes:
+def _select_lines(images: Bytes, axis: int, first: int, last: int) -> Bytes:
     """Return the lines `first` and `last` of images, or a single line if `first` equals `last`."""
     part = slice(first, last + 1, max(last - first, 1))
     return images[:, part] if axis == 1 else images[:, :, part]
 
 
 @lru_cache(maxsize=256)
-def _reach(scale: float, antialias: bool, whole: bool) -> _BorderReach | None:
+def _border_reach(scale: float, antialias: bool, whole: bool) -> _BorderReach | None:
     """Return the weights of the lines outside of a region; None if no output line must be corrected.
 
     Args:
@@ -247,13 +247,13 @@ def _reach(scale: float, antialias: bool, whole: bool) -> _BorderReach | None:
     pixels = math.ceil(stretch - 0.5 - 0.5 * scale)
     if lines < 1 or pixels < 1 or (whole and stretch == 1):
         return None  # only the edge pixel gets a weight, so PyTorch's and DALI's results are equal
-    outside = [_outside((i + 0.5) * scale, stretch, pixels) for i in range(lines)]
+    outside = [_outside_weights((i + 0.5) * scale, stretch, pixels) for i in range(lines)]
     if whole:  # the edge pixel is repeated, so its weights are added
         outside, pixels = [[sum(weights)] for weights in outside], 1
     return _BorderReach(lines, pixels, outside)
 
 
-def _outside(position: float, stretch: float, pixels: int) -> list[float]:
+def _outside_weights(position: float, stretch: float, pixels: int) -> list[float]:
     """Return the weights of `pixels` lines outside of the border, for an output line at `position` from the border.
 
     The weight of the line next to the border is first.

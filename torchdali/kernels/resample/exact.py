@@ -25,7 +25,7 @@ from torch import Tensor
 
 from torchdali.kernels.convert import integer_limits
 from torchdali.kernels.native import FILTERS, AxisRegion, Filters, ImageOptions, accepts_pixels, run
-from torchdali.kernels.resample.weights import Axis, inside_of, taps
+from torchdali.kernels.resample.weights import Axis, interior_range, taps
 
 __all__ = ["resample_natively", "round_exactly", "sum_exactly"]
 
@@ -39,10 +39,10 @@ def resample_natively(x: Tensor, axes: Sequence[Axis], windows: Sequence[tuple[i
     options = _options(tuple(axes)) if accepts_pixels(x) else None
     if options is None:
         return None
-    parts = windows or [(0, axis.size) for axis in axes]
+    ranges = windows or [(0, axis.size) for axis in axes]
     rows, columns = [
         AxisRegion(axis.low, axis.high, axis.size, *part, 0, axis.length)
-        for axis, part in zip(axes, parts, strict=True)
+        for axis, part in zip(axes, ranges, strict=True)
     ]
     return run(options, x, rows, columns, False)
 
@@ -70,11 +70,11 @@ def sum_exactly(x: Tensor, dim: int, axis: Axis, first_pass: bool, window: tuple
     table = taps(axis, first_pass, _CPU, window)
     pixels, weights = table.pixels.numpy(), table.weights.numpy()
     front = np.ascontiguousarray(np.moveaxis(x.numpy(), dim, 0))
-    lines = front.reshape(len(front), -1)
-    sums = np.zeros((len(pixels), lines.shape[1]), np.float32)
-    product, values = np.empty_like(sums), np.empty(sums.shape, lines.dtype)
+    rows = front.reshape(len(front), -1)
+    sums = np.zeros((len(pixels), rows.shape[1]), np.float32)
+    product, values = np.empty_like(sums), np.empty(sums.shape, rows.dtype)
     for pixel, weight in zip(pixels.T, weights.T, strict=True):
-        np.take(lines, pixel, 0, values, "clip")
+        np.take(rows, pixel, 0, values, "clip")
         np.multiply(values, weight[:, None], out=product)
         sums += product  # a separate step, because a fused multiply-add would round differently
     return torch.from_numpy(np.moveaxis(sums.reshape(-1, *front.shape[1:]), 0, dim))
@@ -94,31 +94,31 @@ def round_exactly(
     """
     sums = x.numpy()
     rounded = np.rint(sums)
-    up = _halves_up(tuple(axes), last, x.shape[-1], dtype.itemsize)
+    rounds_up = _half_up_mask(tuple(axes), last, x.shape[-1], dtype.itemsize)
     if windows is not None and windows[-1] is not None:
         start, extent = windows[-1]
-        up = up[start : start + extent]
-    columns = np.flatnonzero(up.any(1))
+        rounds_up = rounds_up[start : start + extent]
+    columns = np.flatnonzero(rounds_up.any(1))
     if len(columns):
         ends = sums[..., columns, :]
-        away = np.copysign(np.floor(np.abs(ends) + np.float32(0.5)), ends)
-        rounded[..., columns, :] = np.where(up[columns], away, rounded[..., columns, :])
+        rounded_away = np.copysign(np.floor(np.abs(ends) + np.float32(0.5)), ends)
+        rounded[..., columns, :] = np.where(rounds_up[columns], rounded_away, rounded[..., columns, :])
     low, high = integer_limits(dtype)
     np.clip(rounded, low, high, out=rounded)
     return torch.from_numpy(rounded).to(torch.int32).to(dtype)
 
 
 @lru_cache(maxsize=256)
-def _halves_up(axes: tuple[Axis, ...], last: int, channels: int, itemsize: int) -> npt.NDArray[np.bool_]:
+def _half_up_mask(axes: tuple[Axis, ...], last: int, channels: int, itemsize: int) -> npt.NDArray[np.bool_]:
     """Return a mask of the values in a row ``(W, C)`` whose halves are rounded up."""
     width = axes[-1].size
-    up = np.ones((width, channels), np.bool_)
+    rounds_up = np.ones((width, channels), np.bool_)
     if axes[last].filter == "nn":
-        return up
+        return rounds_up
     if last == len(axes) - 1:
-        start, end = inside_of(axes[-1])
-        up[start : start + (end - start) // _BLOCK * _BLOCK] = False
+        start, end = interior_range(axes[-1])
+        rounds_up[start : start + (end - start) // _BLOCK * _BLOCK] = False
     else:
         lanes = _VECTOR // itemsize
-        up.reshape(-1)[: width * channels // lanes * lanes] = False
-    return up
+        rounds_up.reshape(-1)[: width * channels // lanes * lanes] = False
+    return rounds_up

@@ -15,8 +15,8 @@ from torchdali.kernels.resample.bytes import (
     ByteLines,
     byte_lines,
     resample_bytes,
-    suits_axis,
-    suits_bytes,
+    supports_axis,
+    supports_bytes,
 )
 from torchdali.kernels.resample.exact import resample_natively, round_exactly, sum_exactly
 from torchdali.kernels.resample.weights import (
@@ -30,7 +30,7 @@ from torchdali.kernels.resample.weights import (
     taps,
 )
 
-__all__ = ["FILTERS", "lines_read", "resample", "resize"]
+__all__ = ["FILTERS", "count_lines_read", "resample", "resize"]
 
 Finish = Callable[[Tensor], Tensor]
 
@@ -89,7 +89,7 @@ def resample(
 
     Sums are computed in float32 and rounded after the last axis. Only `resample_bytes` rounds after each axis. In a
     pipeline with the option ``exact=True``, all results on the CPU are bit-identical to DALI's. If `windows` are
-    passed, `x` may lack the last rows and columns if no window reads them; see `lines_read`.
+    passed, `x` may lack the last rows and columns if no window reads them; see `count_lines_read`.
     """
     first = x.dim() - 1 - len(axes)
     if 0 in (*x.shape, *(axis.size for axis in axes)):
@@ -100,10 +100,10 @@ def resample(
         result = resample_natively(x, axes, windows)
         if result is not None:
             return result
-    return _by_sums(x, axes, dtype, patch_border, windows, exact)
+    return _resize_by_axis(x, axes, dtype, patch_border, windows, exact)
 
 
-def _by_sums(
+def _resize_by_axis(
     x: Tensor,
     axes: Sequence[Axis],
     dtype: torch.dtype,
@@ -121,19 +121,19 @@ def _by_sums(
     parts: Sequence[tuple[int, int] | None] = windows or [None] * len(axes)
     lines: dict[int, ByteLines] = {}
     sums: dict[int, bool] = {}
-    read: dict[int, tuple[int, int]] = {}
+    input_ranges: dict[int, tuple[int, int]] = {}
     for i, axis in enumerate(axes):
         if axis.is_identity or axis.filter == "nn":
             continue
-        if as_bytes and suits_bytes(x, axis):
+        if as_bytes and supports_bytes(x, axis):
             part = parts[i]
             t = lines[i] = byte_lines(axis, patch_border, None if part is None else sum(part))
-            read[first + i] = t.start, t.extent
+            input_ranges[first + i] = t.start, t.extent
         else:
             sums[i] = i == passes(tuple(axes))[0]
-            seen = taps(axis, sums[i], x.device, parts[i])
-            read[first + i] = seen.start, seen.extent
-    x = _read(x, read)
+            table = taps(axis, sums[i], x.device, parts[i])
+            input_ranges[first + i] = table.start, table.extent
+    x = _narrow_axes(x, input_ranges)
     for i, axis in enumerate(axes):
         if axis.filter == "nn" and not axis.is_identity:
             index = nearest(axis, i == len(axes) - 1, i == passes(tuple(axes))[0], x.device)
@@ -141,25 +141,25 @@ def _by_sums(
     if lines:
         x = resample_bytes(x, lines)
     if windows:
-        x = _read(x, {first + i: part for i, part in enumerate(windows) if i not in sums})
+        x = _narrow_axes(x, {first + i: part for i, part in enumerate(windows) if i not in sums})
     if exact and sums:
-        ranked = passes(tuple(axes))
-        for i in (i for i in ranked if i in sums):
+        pass_order = passes(tuple(axes))
+        for i in (i for i in pass_order if i in sums):
             x = sum_exactly(x, first + i, axes[i], sums[i], parts[i])
         is_float = dtype.is_floating_point or not x.is_floating_point()
-        result = convert(x, dtype) if is_float else round_exactly(x, axes, ranked[-1], windows, dtype)
+        result = convert(x, dtype) if is_float else round_exactly(x, axes, pass_order[-1], windows, dtype)
         return result.contiguous() if windows is None else result
-    order = sorted(sums, key=lambda i: _turn(i, axes[i]))
+    order = sorted(sums, key=lambda i: _sort_key(i, axes[i]))
     overshoots = source != torch.uint8 or any(axes[i].filter in OVERSHOOT for i in order)
     for i in order:
         last = as_bytes and i == order[-1]
-        finish = functools.partial(to_bytes, saturate=overshoots) if last else _keep_pixels
+        finish = functools.partial(to_bytes, saturate=overshoots) if last else _identity
         x = _weighted_sum(x, first + i, axes[i], sums[i], parts[i], finish)
     out = convert(x, dtype)
     return out.contiguous() if windows is None else out
 
 
-def lines_read(axis: Axis, window: tuple[int, int], patch_border: bool) -> int:
+def count_lines_read(axis: Axis, window: tuple[int, int], patch_border: bool) -> int:
     """Return the number of rows or columns of a uint8 image that `resample` needs to compute a window.
 
     Args:
@@ -171,24 +171,24 @@ def lines_read(axis: Axis, window: tuple[int, int], patch_border: bool) -> int:
         return sum(window)
     if axis.filter == "nn":
         return axis.length
-    if suits_axis(axis):
+    if supports_axis(axis):
         lines = byte_lines(axis, patch_border, sum(window))
         return lines.start + lines.extent
-    seen = [taps(axis, first_pass, torch.device("cpu"), window) for first_pass in (True, False)]
-    return max(each.start + each.extent for each in seen)
+    tables = [taps(axis, first_pass, torch.device("cpu"), window) for first_pass in (True, False)]
+    return max(each.start + each.extent for each in tables)
 
 
-def _keep_pixels(sums: Tensor) -> Tensor:
+def _identity(sums: Tensor) -> Tensor:
     return sums
 
 
-def _read(x: Tensor, parts: dict[int, tuple[int, int]]) -> Tensor:
+def _narrow_axes(x: Tensor, parts: dict[int, tuple[int, int]]) -> Tensor:
     """Return a view of a part of a tensor. `parts` maps an axis to the start and the extent of the part."""
     parts = {axis: part for axis, part in parts.items() if part[1] != x.shape[axis]}
     return narrow(x, parts) if parts else x
 
 
-def _turn(i: int, axis: Axis) -> tuple[bool, int]:
+def _sort_key(i: int, axis: Axis) -> tuple[bool, int]:
     """Return the sort key of axis i for the order of resizing: axes that shrink come before axes that grow.
 
     Among axes that grow, the last axis is first, because resizing this axis transposes the image. A transpose takes
@@ -206,9 +206,9 @@ def _select(x: Tensor, dim: int, index: Tensor) -> Tensor:
     if dim < x.dim() - 2 or channels > 4:
         return x.index_select(dim, index)
     # Gathering single elements is faster than selecting tiny slices.
-    lines = x.reshape(-1, x.shape[dim] * channels)
+    rows = x.reshape(-1, x.shape[dim] * channels)
     flat = index[:, None] * channels + torch.arange(channels, device=x.device)
-    elements = lines.gather(1, flat.view(1, -1).expand(len(lines), -1))
+    elements = rows.gather(1, flat.view(1, -1).expand(len(rows), -1))
     return elements.view(*x.shape[:dim], len(index), channels)
 
 

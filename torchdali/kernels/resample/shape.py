@@ -15,7 +15,8 @@ __all__ = ["resize_shape"]
 Region = list[tuple[float, float]]
 
 _FLOAT = struct.Struct("f")
-_LEAST = 1e-5  # in pixels; the region's extent is divided by the size, and this smallest divisor prevents a huge region
+# In pixels. The region's extent is divided by the size, and this smallest divisor prevents a huge region.
+_MIN_SIZE = 1e-5
 
 
 def resize_shape(
@@ -74,7 +75,7 @@ def resize_shape(
             has the wrong length.
     """
     count = len(lengths)
-    if size is not None and _alone(
+    if size is not None and _all_none(
         resize_x,
         resize_y,
         resize_z,
@@ -88,9 +89,9 @@ def resize_shape(
         sizes = _plain_size(size if isinstance(size, (int, float)) else tuple(size), count)
         if sizes is not None and all(lengths):
             return sizes, [(0.0, float(length)) for length in lengths]
-    targets = _given_sizes(count, size, (resize_z, resize_y, resize_x))
-    ways = [targets is not None, resize_shorter is not None, resize_longer is not None]
-    if sum(ways) != 1 or (size is not None and _any(resize_x, resize_y, resize_z)):
+    targets = _requested_sizes(count, size, (resize_z, resize_y, resize_x))
+    specified = [targets is not None, resize_shorter is not None, resize_longer is not None]
+    if sum(specified) != 1 or (size is not None and _any_passed(resize_x, resize_y, resize_z)):
         raise RuntimeError(
             "the size must be passed in exactly one way: size, resize_x / resize_y / resize_z, resize_shorter or "
             "resize_longer"
@@ -111,8 +112,8 @@ def resize_shape(
     )
     if rounding not in ROUNDINGS:
         raise RuntimeError(f"the rounding must be one of {', '.join(ROUNDINGS)}, got {rounding!r}")
-    fixed = _per_axis("alignment", alignment, count)
-    return _round_sizes(lengths, exact, region, subpixel_scale, fixed, ROUNDINGS[rounding])
+    alignments = _per_axis("alignment", alignment, count)
+    return _round_sizes(lengths, exact, region, subpixel_scale, alignments, ROUNDINGS[rounding])
 
 
 @functools.lru_cache(maxsize=256)
@@ -124,20 +125,20 @@ def _plain_size(size: tuple[float, ...] | float, count: int) -> tuple[int, ...] 
     return tuple(map(int, sizes)) if all(1 <= side == int(side) for side in sizes) else None
 
 
-def _alone(*others: object) -> bool:
-    return others.count(None) == len(others)
+def _all_none(*values: object) -> bool:
+    return values.count(None) == len(values)
 
 
-def _any(*values: float | None) -> bool:
+def _any_passed(*values: float | None) -> bool:
     return any(value is not None for value in values)
 
 
-def _given_sizes(
+def _requested_sizes(
     count: int, size: Sequence[float] | float | None, by_name: tuple[float | None, ...]
 ) -> list[float] | None:
     if size is not None:
         return _per_axis("size", size, count)
-    if not _any(*by_name):
+    if not _any_passed(*by_name):
         return None
     return [0.0 if value is None else _f32(value) for value in by_name[-count:]]
 
@@ -176,10 +177,10 @@ def _region(
     if relative:
         lows = [_f32(low * length) for low, length in zip(lows, lengths, strict=True)]
         highs = [_f32(high * length) for high, length in zip(highs, lengths, strict=True)]
-    return [_open(low, high) for low, high in zip(lows, highs, strict=True)]
+    return [_widen_empty(low, high) for low, high in zip(lows, highs, strict=True)]
 
 
-def _open(low: float, high: float) -> tuple[float, float]:
+def _widen_empty(low: float, high: float) -> tuple[float, float]:
     """Widen a region that is shorter than a thousandth of a pixel, as DALI does."""
     if abs(high - low) >= 1e-3:
         return low, high
@@ -266,21 +267,21 @@ def _round_sizes(
     exact: list[float],
     region: Region,
     subpixel_scale: bool,
-    fixed: list[float],
-    rounded: Callable[[float], int],
+    alignments: list[float],
+    round_size: Callable[[float], int],
 ) -> tuple[tuple[int, ...], Region]:
     """Round the sizes, flip axes with a negative size, and adjust the region if `subpixel_scale` is True."""
-    sizes, shown = [], []
-    for length, side, (low, high), stays in zip(lengths, exact, region, fixed, strict=True):
+    sizes, regions = [], []
+    for length, side, (low, high), align in zip(lengths, exact, region, alignments, strict=True):
         if side < 0:
             low, high = high, low
-        size = max(1, rounded(abs(side))) if length else 0
+        size = max(1, round_size(abs(side))) if length else 0
         if length and subpixel_scale and size != abs(side):
             point, extent = (
-                low * (1 - stays) + high * stays,
-                (high - low) * size / max(abs(side), _LEAST),
+                low * (1 - align) + high * align,
+                (high - low) * size / max(abs(side), _MIN_SIZE),
             )
-            low, high = point - extent * stays, point + extent * (1 - stays)
+            low, high = point - extent * align, point + extent * (1 - align)
         sizes.append(size)
-        shown.append((low, high))
-    return tuple(sizes), shown
+        regions.append((low, high))
+    return tuple(sizes), regions

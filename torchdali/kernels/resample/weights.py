@@ -41,7 +41,7 @@ __all__ = [
     "bags",
     "filter_table",
     "filter_value",
-    "inside_of",
+    "interior_range",
     "nearest",
     "passes",
     "resize_axes",
@@ -147,8 +147,8 @@ def resize_axes(
         if abs(high - low) < 1e-3:  # like DALI, extend a nearly empty region by 0.001 pixels
             half = 5e-4 if high >= low else -5e-4
             low, high = low - half, high + half
-        chosen = min_filter if abs(high - low) > out else mag_filter
-        axes.append(Axis(length, out, float(_f32(low)), float(_f32(high)), chosen, antialias))
+        filter_name = min_filter if abs(high - low) > out else mag_filter
+        axes.append(Axis(length, out, float(_f32(low)), float(_f32(high)), filter_name, antialias))
     return tuple(axes)
 
 
@@ -178,12 +178,12 @@ def _cost(axes: Sequence[Axis], order: Sequence[int]) -> float:
     for i in order:
         axis = axes[i]
         extents[i] = axis.size
-        seen = 1.0
+        tap_count = 1.0
         if axis.filter != "nn":
             stretch = max(1.0, 1 / axis.growth) if axis.antialias else 1.0
-            seen = math.ceil(2 * _stretch(axis.filter, stretch)[1])
+            tap_count = math.ceil(2 * _stretch(axis.filter, stretch)[1])
         tap = TAP_OF_ROWS if i == len(axes) - 1 else TAP
-        cost += math.prod(extents) * (PIXEL + tap * seen)
+        cost += math.prod(extents) * (PIXEL + tap * tap_count)
     return cost
 
 
@@ -263,11 +263,11 @@ def _input_range(axis: Axis, first_pass: bool) -> tuple[int, npt.NDArray[np.int6
     return start, lowest, weight
 
 
-def inside_of(axis: Axis) -> tuple[int, int]:
+def interior_range(axis: Axis) -> tuple[int, int]:
     """Return the range of output pixels that read only pixels inside of the input: start and exclusive end."""
     _, lowest, weight = _input_range(axis, True)
-    within = np.flatnonzero((lowest >= 0) & (lowest + weight.shape[1] <= axis.length))
-    return (int(within[0]), int(within[-1]) + 1) if len(within) else (0, 0)
+    interior = np.flatnonzero((lowest >= 0) & (lowest + weight.shape[1] <= axis.length))
+    return (int(interior[0]), int(interior[-1]) + 1) if len(interior) else (0, 0)
 
 
 def bags(
@@ -300,9 +300,9 @@ def _bags(
 ) -> tuple[Tensor, Tensor, Tensor]:
     _, extent, pixels, weights = _taps(fields, first_pass, device, window)
     origins = torch.arange(planes, device=device) * extent
-    every = (pixels + origins[:, None, None]).flatten()
-    starts = torch.arange(0, len(every), pixels.shape[1], device=device)
-    return every, starts, weights.repeat(planes, 1).flatten()
+    indices = (pixels + origins[:, None, None]).flatten()
+    starts = torch.arange(0, len(indices), pixels.shape[1], device=device)
+    return indices, starts, weights.repeat(planes, 1).flatten()
 
 
 _LARGEST_RADIUS = 4096  # in input pixels; DALI doesn't widen filters beyond this radius
@@ -322,8 +322,8 @@ def _stretch(name: str, scale: float) -> tuple[np.float32, np.float32]:
 
 def stretch_taps(name: str, scales: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
     """Return `_stretch` for several scales: the table entries per input pixel, and the radii in input pixels."""
-    times, knots = _STRETCHED[name]
-    radius = np.minimum((times * scales).astype(_f32), _f32(_LARGEST_RADIUS))
+    base_radius, knots = _STRETCHED[name]
+    radius = np.minimum((base_radius * scales).astype(_f32), _f32(_LARGEST_RADIUS))
     if name == "gaussian":
         sigma = (radius.astype(np.float64) * 0.5 / math.sqrt(2)).astype(_f32)
         density = _f32(2) * knots / (_f32(4 * math.sqrt(2)) * sigma)

@@ -20,12 +20,12 @@ __all__ = [
     "TIE",
     "Matrix",
     "convert_fill",
-    "to_grid",
     "interpolate",
     "nearest_index",
     "sample",
     "sample_linear",
     "sample_nearest",
+    "to_grid",
 ]
 
 TIE = 1e-4  # moves a position midway between two pixels into the second pixel; OpenCV would use the even pixel

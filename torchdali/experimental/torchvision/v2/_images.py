@@ -9,7 +9,7 @@ import PIL.Image
 import PIL.ImageMode
 import torch
 
-from torchdali.kernels.rearrange import dense
+from torchdali.kernels.rearrange import make_contiguous
 from torchdali.tensors import TensorList
 
 __all__ = [
@@ -79,7 +79,7 @@ def stack(results: TensorList, layout: str, leading: tuple[int, ...]) -> torch.T
     images = results.stack()
     if layout == "HWC":
         images = images.movedim(-1, 1)
-    return dense(images).reshape(*leading, *images.shape[1:])
+    return make_contiguous(images).reshape(*leading, *images.shape[1:])
 
 
 def tensor_of(image: Any) -> torch.Tensor:
@@ -91,7 +91,7 @@ def tensor_of(image: Any) -> torch.Tensor:
     if pixels.dtype == np.bool_:
         pixels = pixels.astype(np.uint8) * 255
     tensor = torch.from_numpy(pixels[..., None] if pixels.ndim == 2 else pixels)
-    return dense(tensor.permute(2, 0, 1))
+    return make_contiguous(tensor.permute(2, 0, 1))
 
 
 def as_image(tensor: torch.Tensor) -> PIL.Image.Image:
