@@ -36,9 +36,9 @@ __all__ = [
 
 T = TypeVar("T")
 
-_LIMIT = 10.0  # seconds that a thread may take to end
+_MAX_WAIT = 10.0  # seconds that a thread may take to end
 _CLOCK_OF_THREAD = 6  # low bits of the ID of a Linux clock that measures one thread's CPU time
-_LAST = 1.0  # minimum seconds that `_end` waits for threads after it has closed all owners
+_MIN_WAIT = 1.0  # minimum seconds that `_end` waits for threads after it has closed all owners
 _ABANDONED_WAIT = 2.0  # seconds that `close_abandoned` waits until the owner is closed
 
 
@@ -153,7 +153,7 @@ def is_ending() -> bool:
 
 def patience() -> float:
     """Return how many seconds to wait for a thread to end."""
-    return _LIMIT if _deadline is None else max(0.0, _deadline - time.monotonic())
+    return _MAX_WAIT if _deadline is None else max(0.0, _deadline - time.monotonic())
 
 
 def processor_time() -> float:
@@ -170,11 +170,11 @@ def processor_time() -> float:
 @atexit.register
 def _end() -> None:
     global _deadline
-    _deadline = time.monotonic() + _LIMIT
+    _deadline = time.monotonic() + _MAX_WAIT
     with contextlib.suppress(KeyboardInterrupt):  # the user interrupted the wait
         for owner in reversed(list(_owners)):  # newest first, so that a pipeline is closed before its sources
             _close(owner)
-        _deadline = max(_deadline, time.monotonic() + _LAST)
+        _deadline = max(_deadline, time.monotonic() + _MIN_WAIT)
         for thread in _remaining_threads():
             thread.join(patience())
     if remaining := _remaining_threads():

@@ -288,7 +288,7 @@ def test_buffers_are_reused_after_their_event_was_observed() -> None:
         def wait_for(self, event: Any) -> None: ...
 
     decoding = hardware_decoding.HardwareDecoding(Stream(), BufferPool(), 4, 1, [])  # type: ignore[arg-type]
-    arena = decoding._arena
+    arena = decoding._allocate_arena
     first = arena(1000)
     assert event.waited  # fresh memory may still be in use, too
     decoding.recycle(first, None)

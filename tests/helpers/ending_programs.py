@@ -67,7 +67,7 @@ def own(x, /):
 arrived = threading.Event()
 def wait():
     import torchdali.threads
-    torchdali.threads._LIMIT = torchdali.threads._LAST = 0.3
+    torchdali.threads._MAX_WAIT = torchdali.threads._MIN_WAIT = 0.3
     arrived.set()
     threading.Event().wait()
 

@@ -350,7 +350,7 @@ def test_without_memory_on_the_device_the_cpu_decodes_all(
     def full(self: Any, used: int) -> Any:
         raise torch.cuda.OutOfMemoryError("out of memory")
 
-    monkeypatch.setattr(HardwareDecoding, "_arena", full)
+    monkeypatch.setattr(HardwareDecoding, "_allocate_arena", full)
     expected = run(files, None, "whole", 3)
     with pytest.warns(UserWarning, match="out of memory") as said:
         found = on_device(files, "whole", monkeypatch, batches=3)

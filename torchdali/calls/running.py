@@ -21,11 +21,11 @@ from torchdali.kernels.memory import SMALL_SAMPLE
 from torchdali.rng import BatchRng
 from torchdali.tensors import TensorList
 
-__all__ = ["Bodies", "column_of", "run_batch", "stacked_if_small"]
+__all__ = ["FunctionCache", "column_of", "run_batch", "stacked_if_small"]
 
 _NO_NAMES: frozenset[str] = frozenset()
 
-Bodies: TypeAlias = dict[tuple[tuple[str, ...], frozenset[str]], ChunkFunction]
+FunctionCache: TypeAlias = dict[tuple[tuple[str, ...], frozenset[str]], ChunkFunction]
 """Cache of prepared operators. The key has the inputs' layouts and the names of arguments that are passed per frame."""
 
 
@@ -36,7 +36,7 @@ def run_batch(
     per_sample: Mapping[str, TensorList],
     rng: BatchRng | None,
     size: int = 1,
-    bodies: Bodies | None = None,
+    cache: FunctionCache | None = None,
 ) -> tuple[TensorList, ...]:
     """Run an operator over one batch, sample by sample or as a whole.
 
@@ -47,17 +47,17 @@ def run_batch(
         per_sample: Arguments that are passed per sample.
         rng: Random numbers of the batch; None if the operator isn't random.
         size: Number of samples of the batch if the call has no inputs and no per-sample arguments.
-        bodies: Cache of prepared operators. Each cache is only for one operator with the same constants.
+        cache: Cache of prepared operators. Each cache is only for one operator with the same constants.
     """
     frames = _NO_NAMES
     if per_sample:
         frames = frozenset([k for k, v in per_sample.items() if declared.is_per_frame(k, v.layout())])
     layouts = taken_layouts(declared, inputs)
-    ready = bodies.get((layouts, frames)) if bodies is not None else None
+    ready = cache.get((layouts, frames)) if cache is not None else None
     if ready is None:
         ready = prepare(declared, constants, layouts, frames)
-        if bodies is not None and declared.options.make is None:
-            bodies[layouts, frames] = ready
+        if cache is not None and declared.options.make is None:
+            cache[layouts, frames] = ready
     arguments: dict[str, Any] = {
         name: column_of(value, name in frames).shape_values(declared.axes_of(name), name)
         for name, value in per_sample.items()

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchdali.calls.running import Bodies
+from torchdali.calls.running import FunctionCache
 from torchdali.errors import FusedPart
 from torchdali.execute.compiled_chain import axes_after
 from torchdali.execute.sent_graph import SentGraph
@@ -195,7 +195,7 @@ class CachedDataset:
         self.origin, self.cache = origin, cache
         self._graph, self._parts = cache.graph, cache.parts
         self._start_lock = ForkSafeLock()
-        self._bodies: dict[Node, Bodies] = {node: {} for node in self._graph.nodes}
+        self._function_caches: dict[Node, FunctionCache] = {node: {} for node in self._graph.nodes}
         self._sees_metadata = any(
             e.source is not None and e.source.operator.kind == "reader" and is_metadata(e)
             for e in (*(e for n in self._graph.nodes for e in edges(n)), *self._graph.outputs)
@@ -279,7 +279,7 @@ class CachedDataset:
             try:
                 inputs = [None if e is None else values[e] for e in node.inputs]
                 arguments = {name: values[e] for name, e in node.per_sample.items()}
-                results = run_in_scope(node, inputs, arguments, None, 1, values, self._bodies[node])
+                results = run_in_scope(node, inputs, arguments, None, 1, values, self._function_caches[node])
             except Exception as error:
                 with FusedPart(self._parts.index(node.culprit(error).name)):
                     error.__dict__.pop("part", None)

@@ -406,7 +406,7 @@ class HardwareDecoding:
         sizes = -(-files["height"].astype(np.int64) * files["width"] * 3 // _PIXEL_ALIGNMENT) * _PIXEL_ALIGNMENT
         used = int(sizes.sum())
         files["out"] = sizes.cumsum() - sizes
-        arena = self._arena(used + share.cpu_elements)
+        arena = self._allocate_arena(used + share.cpu_elements)
         self._next_state = (state + 1) % _STATES
         _wait_for(self._events[state])
         event = self._submit(engine, files, arena, state)
@@ -496,7 +496,7 @@ class HardwareDecoding:
             except Exception as error:
                 failures[i] = error
 
-    def _arena(self, used: int) -> Tensor:
+    def _allocate_arena(self, used: int) -> Tensor:
         """Return memory on the device that no kernel and no engine uses.
 
         The host must have seen the event after the memory's last use (see the module's docstring). If the memory is new

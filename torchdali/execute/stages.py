@@ -18,7 +18,7 @@ from typing import Any
 
 from torchdali.calls.chunk_function import reports
 from torchdali.calls.layouts import fitting
-from torchdali.calls.running import Bodies
+from torchdali.calls.running import FunctionCache
 from torchdali.errors import DecodeError, StoreError, is_batch_level, locate_error
 from torchdali.execute.bad_samples import BadSamples, nodes_to_rerun
 from torchdali.execute.batch import InFlightBatch, Settings
@@ -96,7 +96,7 @@ class StageRunner:
         # The prepared operators of each step. Threads add entries without a lock. Two threads may add entries for the
         # same step at the same time if one of them reruns the step without bad samples. Then the entries are
         # equivalent.
-        self._bodies: dict[Node, Bodies] = {n: {} for s in plan.stages for n in s.steps}
+        self._function_caches: dict[Node, FunctionCache] = {n: {} for s in plan.stages for n in s.steps}
         self._source_edges = [source_edges(s.chain.nodes if s.chain else ()) for s in plan.stages]
         self._output_buffers = {edge: OutputBuffer(self.buffers, self._uses_packing(edge)) for edge in delivered}
         self._orders = [order_device_last(s.steps) for s in plan.stages]
@@ -258,12 +258,12 @@ class StageRunner:
     def _can_recompute(self, batch: InFlightBatch, node: Node) -> bool:
         """Return whether a node is a step without side effects and state, and its inputs still exist."""
         stateful = node.preserve or node.operator.options.make is not None
-        return node in self._bodies and not stateful and all(e in batch.values for e in edges(node))
+        return node in self._function_caches and not stateful and all(e in batch.values for e in edges(node))
 
     def _results(self, batch: InFlightBatch, node: Node) -> tuple[TensorList, ...]:
         before, reports.receiver = reports.receiver, partial(self.profile.record_fallback, node)
         try:
-            return run_step(batch, node, self.device_stream, self._rng(batch, node), self._bodies[node])
+            return run_step(batch, node, self.device_stream, self._rng(batch, node), self._function_caches[node])
         finally:
             reports.receiver = before
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from torchdali.calls.layouts import taken_layouts
-from torchdali.calls.running import Bodies, column_of, run_batch
+from torchdali.calls.running import FunctionCache, column_of, run_batch
 from torchdali.errors import is_batch_level, locate_error
 from torchdali.execute.batch import InFlightBatch
 from torchdali.execute.chunks import branches_of
@@ -26,7 +26,7 @@ def run_step(
     node: Node,
     device_stream: DeviceStream,
     rng: BatchRng | None,
-    bodies: Bodies | None = None,
+    cache: FunctionCache | None = None,
 ) -> tuple[TensorList, ...]:
     """Run an operator over a batch, on its device.
 
@@ -35,7 +35,7 @@ def run_step(
         node: The operator.
         device_stream: The pipeline's device.
         rng: Random numbers of the batch; None if the operator isn't random.
-        bodies: Cache of functions that run this operator. The caller passes the same cache for every batch. None
+        cache: Cache of functions that run this operator. The caller passes the same cache for every batch. None
             for no cache.
 
     Raises:
@@ -53,7 +53,7 @@ def run_step(
             results = tuple(v for v in inputs if v is not None)
         else:
             arguments = {name: batch.values[e] for name, e in node.per_sample.items()}
-            results = run_in_scope(node, inputs, arguments, rng, batch.draw.size, batch.values, bodies)
+            results = run_in_scope(node, inputs, arguments, rng, batch.draw.size, batch.values, cache)
             if not on_cpu:  # some operators return results on the CPU, for example shapes
                 results = tuple(map(device_stream.to_device, results))
     except StopIteration:
@@ -113,7 +113,7 @@ def run_in_scope(
     rng: BatchRng | None,
     size: int,
     conditions: Mapping[DataNode, TensorList],
-    bodies: Bodies | None = None,
+    cache: FunctionCache | None = None,
 ) -> tuple[TensorList, ...]:
     """Run an operator over those samples of a batch for which the operator's conditions hold.
 
@@ -124,21 +124,21 @@ def run_in_scope(
         rng: Random numbers of the batch; None if the operator isn't random.
         size: Number of samples of the batch.
         conditions: Values of the conditions in ``node.scope``.
-        bodies: Cache of functions that run this operator. The caller passes the same cache for every batch. None
+        cache: Cache of functions that run this operator. The caller passes the same cache for every batch. None
             for no cache.
 
     Returns:
         Batches of `size` samples. If the conditions don't hold for a sample, the sample is None.
     """
     if not node.scope:
-        return run_batch(node.operator, inputs, node.constants, arguments, rng, size, bodies)
+        return run_batch(node.operator, inputs, node.constants, arguments, rng, size, cache)
     chosen = _chosen(node.scope, conditions, size)
     layouts = taken_layouts(node.operator, inputs)
     inputs = [None if v is None else _pick(v, chosen) for v in inputs]
     if chosen:
         arguments = {name: _pick(v, chosen) for name, v in arguments.items()}
         rng = None if rng is None else rng.pick(chosen)
-        results = run_batch(node.operator, inputs, node.constants, arguments, rng, len(chosen), bodies)
+        results = run_batch(node.operator, inputs, node.constants, arguments, rng, len(chosen), cache)
     else:
         output_layouts = node.operator.output_layouts(layouts, node.constants)
         results = tuple(TensorList.from_samples([], layout) for layout in output_layouts)

@@ -258,10 +258,10 @@ def _reads_ahead(node: Node, dataset: Any) -> bool:
 
 
 def _find_spawn_obstacle(node: Node) -> str:
-    name, body = node.operator.name, node.operator.body
-    is_local = not node.operator.is_ours and "<locals>" in getattr(body, "__qualname__", "")
-    if registry.get(name) is not node.operator or body.__module__ == "__main__" or is_local:
-        where = f"a function of {body.__module__}" if is_local else body.__module__
+    name, implementation = node.operator.name, node.operator.body
+    is_local = not node.operator.is_ours and "<locals>" in getattr(implementation, "__qualname__", "")
+    if registry.get(name) is not node.operator or implementation.__module__ == "__main__" or is_local:
+        where = f"a function of {implementation.__module__}" if is_local else implementation.__module__
         return f"operator {name!r} is declared in {where}, which a new process does not import"
     try:
         pickling.dumps(dict(node.constants))
