@@ -48,7 +48,7 @@ class StoredResults:
         self._test, self._live, self._count = test, live, 0
 
     def answer(self, question: Any, ask: Callable[[], T]) -> T:
-        """Return what the real DALI returns, or raise what it raises.
+        """Return the real DALI's result, or raise its exception.
 
         Args:
             question: The key of the result is its hash: nested values and arrays.

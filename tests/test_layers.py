@@ -103,7 +103,7 @@ class Import:
 
 
 class _Imports(ast.NodeVisitor):
-    """Collects what a module imports from the package, absolute and relative, at any depth."""
+    """Collects a module's imports from the package, absolute and relative, at any depth."""
 
     def __init__(self, path: Path, package: Path, names: frozenset[str]) -> None:
         self.package = package

@@ -16,8 +16,7 @@ from PIL import Image
 from torch import Tensor
 
 from tests.helpers.encoded_images import encoded, exif, smooth_image, tensor
-from tests.helpers.native import needs_native, switched_off
-from torchdali.codecs import _native
+from tests.helpers.native import native_codecs, needs_native, switched_off
 from torchdali.codecs.images import decode
 from torchdali.codecs.program import ImageProgram
 from torchdali.installation import rebuild_command
@@ -82,7 +81,7 @@ PICTURES = encode_images()
 
 
 def size_of(data: torch.Tensor, upright: bool) -> tuple[int, int] | None:
-    (jpeg,) = _native.read_headers([data])
+    (jpeg,) = native_codecs.read_headers([data])
     return None if jpeg is None else jpeg.size(upright)
 
 
@@ -241,13 +240,13 @@ def test_types_and_layouts(dtype: torch.dtype, planar: bool) -> None:
     levels = run(ImageOptions(), data, rows, columns, True)
     assert levels is not None
     expected = torch.stack([table[c][levels[:, :, c].int()] for c in range(3)], 0 if planar else 2)
-    (jpeg,) = _native.read_headers([data])
+    (jpeg,) = native_codecs.read_headers([data])
     assert jpeg is not None
     options = ImageOptions(output=Output.from_table(table, planar))
     program = ImageProgram(rows, columns, None, 1, MIRROR, options)
     out = torch.empty((1, *expected.shape), dtype=dtype)
-    assert _native.run_programs([jpeg], [program], out) == [IN_PLACE] and torch.equal(out[0], expected)
-    (other,) = _native.run_programs([jpeg], [program], torch.empty(1, 3, dtype=dtype))
+    assert native_codecs.run_programs([jpeg], [program], out) == [IN_PLACE] and torch.equal(out[0], expected)
+    (other,) = native_codecs.run_programs([jpeg], [program], torch.empty(1, 3, dtype=dtype))
     assert torch.equal(other, expected)
 
 
@@ -442,18 +441,18 @@ def test_files_are_read_in_one_call(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     if hasattr(os, "mkfifo"):
         os.mkfifo(fifo)
         names.append(fifo)
-    found = _native.read_headers([*map(str, names), None, tensor(PLAIN)])
+    found = native_codecs.read_headers([*map(str, names), None, tensor(PLAIN)])
     sizes = [each and (each.size(True), each.size(False), each.length) for each in found]
     plain = ((HEIGHT, WIDTH), (HEIGHT, WIDTH), len(PLAIN))
     as_turned = ((WIDTH, HEIGHT), (HEIGHT, WIDTH), len(PICTURES["orientation 6"]))
     assert sizes == [plain, None, as_turned, None, None, None, plain, *[None] * (len(names) - 7), None, plain]
-    assert _native.read_headers(["a\0b.jpg", str(good)]) == [None, None]
+    assert native_codecs.read_headers(["a\0b.jpg", str(good)]) == [None, None]
     program = ImageProgram.of(HEIGHT, WIDTH)
-    (pixels, *left) = _native.run_programs(found[:3], [program, program, None])
+    (pixels, *left) = native_codecs.run_programs(found[:3], [program, program, None])
     assert left == [None, None] and pixels is not None and torch.equal(pixels, decode(tensor(PLAIN)))
     large = tmp_path / "large.jpg"  # than the memory of three files
     large.write_bytes(PLAIN + bytes(2 << 20))
-    assert [each is not None for each in _native.read_headers([str(good), str(large), str(good)])] == [True, False, True]
+    assert [each is not None for each in native_codecs.read_headers([str(good), str(large), str(good)])] == [True, False, True]
 
 
 @needs_native
@@ -465,7 +464,7 @@ def test_results_are_written_into_fitting_memory(kind: str) -> None:
     size = (HEIGHT, WIDTH + 1) if kind == "another size" else (HEIGHT, WIDTH)
     out = torch.full((4, *size, 3), 7, dtype=torch.int16 if kind == "another type" else torch.uint8)
     out = out.transpose(1, 2).contiguous().transpose(1, 2) if kind == "not contiguous" else out
-    results = _native.run_programs(_native.read_headers(data), [whole, whole, whole, whole.crop(1, 2, 5, 7)], out)
+    results = native_codecs.run_programs(native_codecs.read_headers(data), [whole, whole, whole, whole.crop(1, 2, 5, 7)], out)
     assert results[1] is None and torch.equal(results[3], decode(data[3])[1:6, 2:9])
     for i in (0, 2):
         assert (results[i] is IN_PLACE) == (kind == "fits")
@@ -476,14 +475,14 @@ def test_results_are_written_into_fitting_memory(kind: str) -> None:
 @needs_native
 def test_each_of_several_images_has_its_own_result() -> None:
     data = [tensor(PLAIN), tensor(PLAIN[: len(PLAIN) // 2] + b"\xff\xd9"), tensor(PICTURES["gray"])]
-    found = _native.read_headers(data)
+    found = native_codecs.read_headers(data)
     programs = [ImageProgram.of(HEIGHT, WIDTH)] * 3
-    results = _native.run_programs(found, programs)
+    results = native_codecs.run_programs(found, programs)
     assert results[1] is None
     for i in (0, 2):
         assert torch.equal(results[i], decode(data[i]))
     with limit_pixels(100):
-        assert _native.run_programs(found, programs) == [None] * 3
+        assert native_codecs.run_programs(found, programs) == [None] * 3
 
 
 @pytest.mark.thin(5)
@@ -493,13 +492,13 @@ def test_each_of_several_images_has_its_own_result() -> None:
 @pytest.mark.parametrize("scale", [2, 4, 8])
 def test_windows_of_scaled_images_match_the_whole_image(name: str, scale: int, fancy: bool) -> None:
     data = tensor(PICTURES[name])
-    header = _native.read_headers([data])[0]
+    header = native_codecs.read_headers([data])[0]
     assert header is not None
     height, width = -(-header.height // scale), -(-header.width // scale)
     options = ImageOptions(fancy=fancy)
 
     def part(y: int, x: int, h: int, w: int) -> Any:
-        return _native.run_programs([header], [ImageProgram(*window(y, x, h, w), None, scale, 0, options)])[0]
+        return native_codecs.run_programs([header], [ImageProgram(*window(y, x, h, w), None, scale, 0, options)])[0]
 
     expected = part(0, 0, height, width)
     if header.orientation != 1 or "inks" in name or name == "YCCK":

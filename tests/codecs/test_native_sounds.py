@@ -9,8 +9,7 @@ import pytest
 import torch
 
 from tests.helpers.encoded_audio import encoded, speech
-from tests.helpers.native import needs_native, switched_off
-from torchdali.codecs._native import read_files
+from tests.helpers.native import native_codecs, needs_native, switched_off
 from torchdali.kernels import native
 from torchdali.kernels.audio import resample as module
 from torchdali.kernels.audio.resample import resample, resampled_length
@@ -56,13 +55,13 @@ def test_small_files_are_read_in_one_call(tmp_path: Path) -> None:
     paths = [str(tmp_path / f"{i} \N{SNOWMAN}") for i in range(len(contents))]
     for path, content in zip(paths, contents, strict=True):
         Path(path).write_bytes(content)
-    found = read_files(paths)
+    found = native_codecs.read_files(paths)
     assert found is not None and [each.tobytes() for each in found] == contents
-    again = read_files(paths[::-1])
+    again = native_codecs.read_files(paths[::-1])
     assert again is not None and found[1].tobytes() == contents[1]
     (tmp_path / "none").write_bytes(b"")
     (tmp_path / "large").write_bytes(bytes(1 << 20))
     for wrong in ("none", "large", "absent", "", "a\0b"):
-        assert read_files([paths[0], str(tmp_path / wrong)]) is None
+        assert native_codecs.read_files([paths[0], str(tmp_path / wrong)]) is None
     with switched_off():
-        assert read_files(paths) is None
+        assert native_codecs.read_files(paths) is None

@@ -14,9 +14,8 @@ import torch
 from PIL import Image
 
 from tests.helpers.encoded_images import encoded, smooth_image, tensor
-from tests.helpers.native import needs_native
+from tests.helpers.native import native_codecs, needs_native
 from torchdali.codecs import program as image_programs
-from torchdali.codecs._native import render
 from torchdali.codecs.program import ImageProgram
 from torchdali.kernels import native
 from torchdali.kernels.native import Filters, ImageOptions, Output
@@ -34,7 +33,7 @@ def pixels(height: int, width: int, seed: int = 0) -> np.ndarray:
 
 
 def rendered(options: ImageOptions, data: torch.Tensor, program: ImageProgram) -> np.ndarray:
-    found = render(program.with_options(options), data)
+    found = native_codecs.render(program.with_options(options), data)
     assert found is not None
     return found.numpy().transpose(1, 2, 0).astype(np.uint8) if options.result.planar else found.numpy()
 

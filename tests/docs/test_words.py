@@ -12,7 +12,7 @@ from tests.docs import words
 def test_no_habit_of_language_grows() -> None:
     found, limits = words.count_all(), words.read_limits()
     assert limits.keys() == found.keys(), "run: python -m tests.docs.words --lower"
-    assert {name: places for name, places in found.items() if len(places) > limits[name]} == {}
+    assert {name: locations for name, locations in found.items() if len(locations) > limits[name]} == {}
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_patterns(code: str, kind: str, expected: set[str]) -> None:
     read = {"docstrings": words.read_docstring, "messages": words.read_message}[kind]
     nodes = [node for node in ast.walk(ast.parse(code)) if not isinstance(node, (ast.expr, ast.keyword))]
     texts = [text for node in nodes for text in read("a.py", node)]
-    assert {name.partition(": ")[2] for name, places in words.find(kind, texts).items() if places} == expected
+    assert {name.partition(": ")[2] for name, locations in words.find(kind, texts).items() if locations} == expected
 
 
 def test_names() -> None:
@@ -41,3 +41,10 @@ def test_names() -> None:
     found = words.read_code(nodes)
     assert [text.words for text in found["participle functions"]] == ["_opened"]
     assert [text.words for text in found["shared class names"]] == ["A"]
+
+
+def test_house_words() -> None:
+    code = "class PlaceTable:\n    def run_alone(self, room, replaced):\n        self.kept_rows = self.backroom = room"
+    nodes = [node for node in ast.walk(ast.parse(code)) if not isinstance(node, ast.expr)]
+    found = [text.words for node in nodes for text in words.read_house_word("a.py", node)]
+    assert sorted(found) == ["Place_Table", "kept_rows", "room", "run_alone"]

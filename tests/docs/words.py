@@ -1,6 +1,6 @@
 """Count habits of language that make texts hard to read, and compare them with limits that only fall.
 
-``python -m tests.docs.words`` fails if a count is above its limit in ``words.json``. ``--list PATTERN`` prints the places
+``python -m tests.docs.words`` fails if a count is above its limit in ``words.json``. ``--list PATTERN`` prints the occurrences
 of a pattern, and ``--lower`` writes lower counts as the new limits. CONTRIBUTING.md has the words to use instead.
 """
 
@@ -37,6 +37,10 @@ PATTERNS = {
 PARTICIPLE = re.compile(
     r"_*(?:[a-z]+ed|made|found|given|taken|held|kept|drawn|begun|said|told|left|sent|known|seen|built|lent)_*"
 )
+HOUSE_WORD = re.compile(
+    r"(?:_|\b)(?:places?|pictures?|room|arena|usual|alone|together|behind|beside|anew|what|said|told|taken|kept)(?:_|\b)",
+    re.IGNORECASE,
+)
 PATCHES = re.compile(r"\b(?:setattr|patch|patch\.object)$")
 LAST_NAMES = ("setattr", "patch", "object")  # of these functions
 DEFINITIONS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -45,7 +49,7 @@ DEFINITIONS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 class Text(NamedTuple):
     """A docstring, a message, or a page without its code."""
 
-    place: str
+    location: str
     words: str
 
 
@@ -90,19 +94,22 @@ def read_pages() -> Iterator[Text]:
 
 def read_texts() -> dict[str, list[Text]]:
     """Return all texts, by kind."""
-    code = read_code(parse(ROOT / "torchdali"))
+    code, tests = read_code(parse(ROOT / "torchdali")), list(parse(ROOT / "tests"))
     texts = {"docstrings": code["docstrings"], "messages": code["messages"], "pages": list(read_pages()), **code}
+    texts["docstrings of tests"] = [text for path, node in tests for text in read_docstring(path, node)]
+    texts["house words in names of tests"] = [text for path, node in tests for text in read_house_word(path, node)]
     return {**texts, "private names in tests": read_private()}
 
 
 def read_code(nodes: Iterable[tuple[str, ast.AST]]) -> dict[str, list[Text]]:
-    """Return docstrings, messages, functions that participles name, and names of several classes."""
-    texts: dict[str, list[Text]] = {"docstrings": [], "messages": [], "participle functions": []}
+    """Return docstrings, messages, participles that name functions, house words in names, and names of several classes."""
+    texts: dict[str, list[Text]] = {"docstrings": [], "messages": [], "participle functions": [], "house words in names": []}
     classes: dict[str, set[str]] = {}
     for path, node in nodes:
         texts["docstrings"] += read_docstring(path, node)
         texts["messages"] += read_message(path, node)
         texts["participle functions"] += read_participle(path, node)
+        texts["house words in names"] += read_house_word(path, node)
         if isinstance(node, ast.ClassDef):
             classes.setdefault(node.name.lstrip("_"), set()).add(path)
     shared = [Text(", ".join(sorted(paths)), name) for name, paths in classes.items() if len(paths) > 1]
@@ -116,6 +123,15 @@ def read_participle(path: str, node: ast.AST) -> Iterator[Text]:
         and not any("property" in name_of(each) for each in node.decorator_list)
     ):  # fmt: skip
         yield Text(f"{path}:{node.lineno}", node.name)
+
+
+def read_house_word(path: str, node: ast.AST) -> Iterator[Text]:
+    """Yield the names of a function, class, parameter, attribute or annotated variable that contain a house word."""
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    names = [getattr(node, "name", "") if isinstance(node, DEFINITIONS) else getattr(node, "arg", "")]
+    names += [name_of(target) for target in targets if isinstance(target, ast.Attribute) or isinstance(node, ast.AnnAssign)]
+    for name in filter(HOUSE_WORD.search, (re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name) for name in names if name)):
+        yield Text(f"{path}:{getattr(node, 'lineno', 1)}", name)
 
 
 def read_private() -> list[Text]:
@@ -134,23 +150,23 @@ def read_private() -> list[Text]:
 
 
 def find(kind: str, texts: list[Text]) -> dict[str, list[str]]:
-    """Return the places of each pattern in texts of a kind, as ``kind: pattern``."""
+    """Return the occurrences of each pattern in texts of a kind, as ``kind: pattern``."""
     if "functions" in kind or "names" in kind:
-        return {kind: [f"{text.place}: {text.words}" for text in texts]}
+        return {kind: [f"{text.location}: {text.words}" for text in texts]}
     return {f"{kind}: {name}": list(find_pattern(pattern, texts)) for name, pattern in PATTERNS.items()}
 
 
 def find_pattern(pattern: str, texts: list[Text]) -> Iterator[str]:
-    """Yield the places of a pattern, and the words around it."""
+    """Yield the occurrences of a pattern, and the words around them."""
     for text in texts:
         for match in re.finditer(pattern, text.words, re.IGNORECASE):
             around = text.words[max(0, match.start() - 40) : match.end() + 40]
-            yield f"{text.place}: ...{' '.join(around.split())}..."
+            yield f"{text.location}: ...{' '.join(around.split())}..."
 
 
 def count_all() -> dict[str, list[str]]:
-    """Return the places of all patterns."""
-    return {name: places for kind, texts in read_texts().items() for name, places in find(kind, texts).items()}
+    """Return the occurrences of all patterns."""
+    return {name: locations for kind, texts in read_texts().items() for name, locations in find(kind, texts).items()}
 
 
 def read_limits() -> dict[str, int]:
@@ -166,12 +182,12 @@ def main() -> int:
     parser.add_argument("--lower", action="store_true", help="write lower counts as the new limits")
     options = parser.parse_args()
     found, limits = count_all(), read_limits()
-    for place in found.get(options.list, ()):
-        print(place)
+    for location in found.get(options.list, ()):
+        print(location)
     if options.lower:
-        lower = {name: min(len(places), limits.get(name, len(places))) for name, places in found.items()}
+        lower = {name: min(len(locations), limits.get(name, len(locations))) for name, locations in found.items()}
         LIMITS.write_text(json.dumps(lower, indent=1) + "\n", encoding="utf-8")
-    above = {name: len(places) for name, places in found.items() if len(places) > limits.get(name, 0)}
+    above = {name: len(locations) for name, locations in found.items() if len(locations) > limits.get(name, 0)}
     for name, count in above.items():
         print(f"{name}: {count}, at most {limits.get(name, 0)} are allowed; see --list {name!r}")
     return bool(above)

@@ -789,7 +789,7 @@ def test_processes_may_start_while_a_batch_is_scheduled(
 
 @pytest.fixture(autouse=True)
 def no_children() -> Iterator[None]:
-    """Check that no test leaves processes running."""
+    """Check that no processes of a test keep running."""
     before = {child.pid for child in psutil.Process().children()}
     yield
     gc.collect()

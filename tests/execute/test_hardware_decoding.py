@@ -14,10 +14,10 @@ import torch
 from PIL import Image
 
 from tests.helpers.inside import decodes_by_hardware
+from tests.helpers.native import native_codecs
 from tests.pretend import accelerator, inner
 from torchdali import fn, pipeline_def
 from torchdali.codecs import engines
-from torchdali.codecs._native import examine, lots_of
 from torchdali.codecs.engines import DEFAULT_SHARE, BatchDecoder, EngineWork, available
 from torchdali.execute import hardware_decoding
 from torchdali.kernels.native import ImageOptions, library
@@ -58,11 +58,11 @@ def write_images(folder: Path) -> list[str]:
 
 
 def is_chosen(data: torch.Tensor, share: float, upright: bool = False) -> bool:
-    return 0 <= int(examine([data], ImageOptions(upright=upright)).rows["lot"][0]) < lots_of(share)
+    return 0 <= int(native_codecs.examine([data], ImageOptions(upright=upright)).rows["lot"][0]) < native_codecs.lots_of(share)
 
 
 class CountingDecoder:
-    """Decoders that count what they decode."""
+    """Decoders that count the images."""
 
     decoded = 0
 
@@ -325,7 +325,7 @@ def test_frames_that_engines_decode(name: str) -> None:
     """Otherwise, other images would be drawn in vain, and one thread would decode them at the end of each batch."""
     marker, sampling, expected = FRAMES[name]
     data = _with_frame(_encoded("x.jpg", Image.new("RGB", (32, 24)), subsampling=0), marker, sampling)
-    (file,) = examine([data], ImageOptions()).rows
+    (file,) = native_codecs.examine([data], ImageOptions()).rows
     assert (file["lot"] >= 0) == expected and file["sampling"] == (sampling if expected else 0)
 
 

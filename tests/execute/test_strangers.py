@@ -25,7 +25,7 @@ def actors(monkeypatch: pytest.MonkeyPatch) -> Any:
         monkeypatch.setitem(sys.modules, "ray", types.ModuleType("ray"))
         monkeypatch.delitem(sys.modules, name, raising=False)
     module = importlib.import_module(name)
-    monkeypatch.setattr(module, "_HANDSHAKE", 0.3)
+    monkeypatch.setattr(module, "HANDSHAKE", 0.3)
     yield module
     sys.modules.pop(name, None)
 

@@ -30,7 +30,7 @@ def test_a_polygon_of_many_vertices_is_processed_in_parts(monkeypatch: pytest.Mo
     random = np.random.default_rng(1)
     polygons = [random.normal(20, 30, (n, 2)).astype(np.float32) for n in (3, 10, 100, 2000)]
     whole = [fill_polygon(points, 40, 50) for points in polygons]
-    monkeypatch.setattr(coco_masks, "_STEPS", 100)
+    monkeypatch.setattr(coco_masks, "STEPS", 100)
     for points, mask in zip(polygons, whole, strict=True):
         np.testing.assert_array_equal(fill_polygon(points, 40, 50), mask)
     assert len(list(coco_masks._outline(np.zeros((1000, 2), np.int64)))) == 11

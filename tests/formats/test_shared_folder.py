@@ -119,7 +119,7 @@ def test_a_folder_of_another_user(tmp_path: Path) -> None:
 def test_on_drives_that_change_the_owner_files_count_as_ours(path: Path, folder: int, monkeypatch: pytest.MonkeyPatch) -> None:
     path.write_bytes(b"x")
     monkeypatch.setattr(os, "geteuid", lambda: 4321)  # as for root on a network drive that maps it to nobody
-    monkeypatch.setattr(shared_folder, "_ROOT", -1)
+    monkeypatch.setattr(shared_folder, "ROOT_USER", -1)
     os.close(open_own(path.name, os.O_RDONLY, folder))
     assert [each.name for each in path.parent.iterdir()] == [path.name]
 

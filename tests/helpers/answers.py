@@ -128,7 +128,7 @@ def _same(one: Array, other: Array) -> bool:
 
 
 def stored(answer: Any) -> Any:
-    """Return a result as it is read from a file.
+    """Return a result in the form that is read from a file.
 
     Raises:
         TypeError: It contains a value that cannot be stored.

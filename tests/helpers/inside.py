@@ -93,7 +93,7 @@ def per_sample_calls(patch: pytest.MonkeyPatch, note: Callable[..., None]) -> No
 
 def decodes_by_hardware(patch: pytest.MonkeyPatch, can: Callable[[Any], bool] = lambda device: True) -> None:
     """Let pipelines treat every device, or the devices that a function selects, as able to decode JPEGs."""
-    patch.setattr("torchdali.codecs.engines._refusals", {})
+    patch.setattr("torchdali.codecs.engines.refusals", {})
     patch.setattr("torchdali.graph.rewrite._on_device.available", can)
 
 
@@ -142,12 +142,12 @@ def small_batches(patch: pytest.MonkeyPatch, few: int, few_moved: int) -> None:
 
 def without_pauses(patch: pytest.MonkeyPatch) -> None:
     """Repeat requests to stores without pauses."""
-    patch.setattr("torchdali.formats.remote._LONGEST_PAUSE", 0.0)
+    patch.setattr("torchdali.formats.remote.LONGEST_PAUSE", 0.0)
 
 
 def computed_in_one_piece(records: int) -> Any:
     """Return a context manager in which orders of up to this number of records are computed in one piece."""
-    return mock.patch("torchdali.reading.cursor._LONG", records)
+    return mock.patch("torchdali.reading.cursor.LONG_ORDER", records)
 
 
 def record_constants(patch: pytest.MonkeyPatch, record: Callable[..., Any]) -> None:

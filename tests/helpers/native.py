@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
+from torchdali.codecs import _native as native_codecs
 from torchdali.kernels import native
+
+__all__ = ["both_paths", "native_codecs", "needs_native", "switched_off"]
 
 needs_native = pytest.mark.skipif(
     native.library() is None, reason=f"fast path: {native.status().text}"

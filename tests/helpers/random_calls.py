@@ -44,7 +44,7 @@ class Call:
 
 
 class Draw(NamedTuple):
-    """A function that draws a value, and the dtype of a tensor of such values; None: constants only."""
+    """A function that draws a value, and the dtype of a tensor of these values; None: constants only."""
 
     of: Callable[[Rng], Any]
     kind: str | None = None

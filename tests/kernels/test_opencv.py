@@ -258,7 +258,7 @@ def test_normalized_bytes_are_written_only_into_the_output(
     x = torch.cat([x, x, x])[: out.shape[0]]
     x = torch.cat([x, x], 1)[:, : out.shape[1]]
     offset = tuple(2.0 * c - 1 for c in range(len(factor)))
-    for name in ("_CHUNK", "_PIXELS"):
+    for name in ("_CHUNK", "PIXELS"):
         monkeypatch.setattr(normalize_opencv, name, rows * x.shape[1] * 3)
     done = normalize_opencv.normalize_by_opencv(out.numpy()[None], [x.numpy()], factor, offset, [False])
     small_pixels = "pixels" in result and rows == 100

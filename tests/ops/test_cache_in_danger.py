@@ -307,7 +307,7 @@ def test_a_sample_of_other_outputs_is_recomputed(images: Path, tmp_path: Path) -
 
 @pytest.mark.parametrize("ending", ["samples", "index"])
 def test_a_file_with_a_large_hole(ending: str, images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sample_store, "_LARGEST_INDEX", LENGTH << 16)
+    monkeypatch.setattr(sample_store, "LARGEST_INDEX", LENGTH << 16)
     run(images, path=tmp_path)
     os.truncate(next(tmp_path.glob(f"*.{ending}")), 1 << 38)
     pipe = pipeline(images, path=tmp_path)

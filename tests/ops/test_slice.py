@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tests.check import PerSample, check
 from tests.helpers.crop_cases import PAD, SHAPES, Array, arrays, f32, i32, message, refused_by_both
+from tests.helpers.native import native_codecs
 from torchdali import fn
-from torchdali.codecs._native import Parts, Table, WindowChoice
 from torchdali.declaration.registry import registry
 from torchdali.kernels.native import ENCODED, library
 from torchdali.kernels.random_window import random_window, random_windows
@@ -245,13 +245,13 @@ def test_windows_of_a_batch_match_single_samples(attempts: int, area: list[float
 def test_the_library_draws_the_same_windows(attempts: int, area: list[float], ratio: list[float], upright: bool) -> None:
     """Windows must be bit-identical: for other decoders and devices, Python draws them."""
     rng = np.random.default_rng(4)
-    files = Table.of(400, ENCODED)
+    files = native_codecs.Table.of(400, ENCODED)
     files.rows["height"], files.rows["width"] = rng.choice([1, 2, 3, 500, 375, 4000, 65000], (2, 400))
     files.rows["orientation"], files.rows["lot"] = rng.integers(1, 9, 400), -1
     batch = BatchRng(int(rng.integers(1 << 62)), rng.integers(0, 3, 400), rng.integers(0, 1 << 40, 400))
-    regions = Table.of(4 * 400, np.dtype(np.float64))
-    choice = WindowChoice.random(upright, attempts, area, ratio)
-    parts = Parts(files, choice, 0.0, batch.samples().words(), regions=regions)
+    regions = native_codecs.Table.of(4 * 400, np.dtype(np.float64))
+    choice = native_codecs.WindowChoice.random(upright, attempts, area, ratio)
+    parts = native_codecs.Parts(files, choice, 0.0, batch.samples().words(), regions=regions)
     turned = upright & (files.rows["orientation"] > 4)
     sides = zip(files.rows["height"].tolist(), files.rows["width"].tolist(), turned.tolist(), strict=True)
     sizes = [(w, h) if turn else (h, w) for h, w, turn in sides]

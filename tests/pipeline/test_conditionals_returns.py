@@ -155,7 +155,7 @@ def test_unset_variables_raise_as_in_python(function: Callable[..., Any], flag: 
 
 
 def block(r: random.Random, depth: int) -> str:
-    """Write statements: some set variables, some return, some are an ``if`` with such branches."""
+    """Write statements: some set variables, some return, some are an ``if`` whose branches are statements."""
     lines = []
     for _ in range(r.randint(1, 3)):
         kind = r.random()

@@ -1,4 +1,4 @@
-"""Every end of a loop over a proxy is quick, has a message, and leaves no process and no memory.
+"""Every end of a loop over a proxy is quick, has a message, and frees all processes and memory.
 
 Each case is a script in its own process group: it must end by itself, with a message, without a
 remaining process of the group or file of shared memory.
@@ -264,7 +264,7 @@ def test_programs_end_soon_with_a_message(case: str) -> None:
 
 
 def test_a_worker_that_dies_while_it_sends_a_sample_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrivals, "_END_TIMEOUT", 0.0)
+    monkeypatch.setattr(arrivals, "END_TIMEOUT", 0.0)
     context = multiprocessing.get_context("fork")
     waiting, dying = context.Process(target=signal.pause), context.Process(target=os._exit, args=(1,))
     waiting.start()

@@ -22,13 +22,14 @@ from PIL import Image
 
 from benchmarks import gpu as developers
 from tests.helpers.inside import decodes_by_hardware
+from tests.helpers.native import native_codecs
 from tests.pretend import accelerator, inner
 from tests.pretend.pictures import write_images
 from tests.pretend.streams import Event, Memory, Stamp, Stream, state
 from tests.pretend.tensor import PretendTensor
 from tests.pretend.test_budgets import BUDGETS, define
 from torchdali import fn, pipeline_def
-from torchdali.codecs import _native, engines
+from torchdali.codecs import engines
 from torchdali.codecs.engines import NvJpeg
 from torchdali.execute.hardware_decoding import HardwareDecoding
 from torchdali.execute.stages import StageRunner
@@ -323,7 +324,7 @@ def test_the_share_does_not_depend_on_the_threads(
     files: list[str], threads: int, engine: Pretended, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise pixels would depend on threads, as an engine differs from libjpeg by a level."""
-    with mock.patch("torchdali.codecs._native.lots_of", wraps=_native.lots_of) as lots_of:
+    with mock.patch.object(native_codecs, "lots_of", wraps=native_codecs.lots_of) as lots_of:
         on_device(files, "whole", monkeypatch, batches=1, load=None, num_threads=threads)
     assert {call.args for call in lots_of.call_args_list} == {(engines.DEFAULT_SHARE,)}
 

@@ -208,7 +208,7 @@ FOLDERS: dict[str, tuple[list[str], list[str]]] = {  # files; the warnings
 
 @pytest.mark.parametrize("case", FOLDERS)
 def test_unusual_folders_warn(tmp_path: Path, case: str) -> None:
-    """Such folders are numbered as in DALI, and cause a warning."""
+    """Unusual folders are numbered as in DALI, and cause a warning."""
     names, messages = FOLDERS[case]
     for name in names:
         (tmp_path / name).mkdir(parents=True) if name.endswith("/") else make(tmp_path, name)

@@ -457,7 +457,7 @@ def test_ranks_of_a_machine_download_each_block_once(server: ObjectServer, tmp_p
 def test_waiting_for_another_process_download_times_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fcntl = pytest.importorskip("fcntl")
     cache = DiskCache(str(tmp_path), 1000)
-    monkeypatch.setattr("torchdali.formats.disk_cache._PATIENCE", 0.1)
+    monkeypatch.setattr("torchdali.formats.disk_cache.PATIENCE", 0.1)
     monkeypatch.setattr(fcntl, "lockf", lambda *_: (_ for _ in ()).throw(BlockingIOError))
     with cache.downloading("key"):
         cache.put("key", b"data")

@@ -373,8 +373,8 @@ def server(archives: list[Path]) -> Iterator[ObjectServer]:
 def test_each_byte_is_read_once_and_the_first_sample_comes_before_the_last_byte(
     server: ObjectServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote_module, "_BLOCK", 4096)
-    monkeypatch.setattr(tar_stream, "_BATCH", 8)
+    monkeypatch.setattr(remote_module, "READ_BLOCK", 4096)
+    monkeypatch.setattr(tar_stream, "BATCH", 8)
     stream = TarStream([f"{server.url}/{shard}.tar" for shard in range(len(SIZES))])
     last_archive = server.objects.pop("3.tar")  # it arrives later
     samples = iter(stream)

@@ -34,7 +34,7 @@ def only_file(folder: Path) -> Path:
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DiskCache:
-    monkeypatch.setattr(disk_cache, "_CHUNK", 100)
+    monkeypatch.setattr(disk_cache, "CHUNK", 100)
     return DiskCache(str(tmp_path), 100_000)
 
 

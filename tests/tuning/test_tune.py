@@ -69,7 +69,7 @@ def turned(angle: float = 90.0, source: Any = lambda: IMAGES) -> Any:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "_SECONDS", 0.0)
+    monkeypatch.setattr(machine, "SECONDS", 0.0)
 
 
 class Pretence(Machine):

@@ -45,7 +45,7 @@ _STATUS = {
     5: "allocation failed (5)", 6: "execution failed (6)", 7: "the GPU has no JPEG engine (7)",
     8: "internal error (8)", 9: "not supported here (9)",
 }  # fmt: skip
-_refusals: dict[torch.device, str] = {}
+refusals: dict[torch.device, str] = {}
 
 
 class EngineWork(NamedTuple):
@@ -92,7 +92,7 @@ def available(device: torch.device) -> bool:
     The device must be a CUDA device, a decoding library must be installed, and no earlier attempt to open the device's
     engine may have failed.
     """
-    if device.type != "cuda" or library() is None or device in _refusals:
+    if device.type != "cuda" or library() is None or device in refusals:
         return False
     if _requested_library():
         return True
@@ -115,7 +115,7 @@ def open_engine(device: torch.device, work: EngineWork) -> JpegEngine:
         return NvJpeg(work) if _requested_library() else BatchDecoder(device, work)
     except Exception as error:
         if not isinstance(error, torch.OutOfMemoryError):  # running out of memory may be temporary
-            _refusals[device] = str(error)
+            refusals[device] = str(error)
         raise
 
 

@@ -26,7 +26,7 @@ Steps: TypeAlias = npt.NDArray[np.int64]
 
 _MOST_PIXELS = 1 << 30
 _SCALE = 5  # steps per pixel along the outline of a polygon
-_STEPS = 1 << 20  # maximum number of steps of an outline that are processed together
+STEPS = 1 << 20  # maximum number of steps of an outline that are processed together
 
 
 def draw(size: tuple[int, int], segmentations: Sequence[Any], labels: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
@@ -140,7 +140,7 @@ def _outline(corners: Steps) -> Iterator[tuple[Steps, Steps]]:
     """
     ends = np.roll(corners, -1, 0)
     counts = np.abs(ends - corners).max(1) + 1
-    blocks = np.cumsum(counts) // _STEPS
+    blocks = np.cumsum(counts) // STEPS
     last = np.empty((2, 0), np.int64)
     for begin, end in itertools.pairwise([0, *(np.flatnonzero(np.diff(blocks)) + 1).tolist(), len(corners)]):
         part = np.concatenate([last, _walk_edges(corners[begin:end], ends[begin:end], counts[begin:end])], 1)

@@ -19,9 +19,9 @@ from torchdali.formats.shared_folder import FileLock, open_folder, open_own, rea
 __all__ = ["DiskCache"]
 
 _FULL = 0.9  # old entries are removed until this share of the maximum size is in use
-_PATIENCE, _PAUSE = 30.0, 0.01  # seconds that a process waits for another's download, in total and per attempt
+PATIENCE, _PAUSE = 30.0, 0.01  # seconds that a process waits for another's download, in total and per attempt
 _NAME = 64  # number of characters of a file name (a SHA-256 digest)
-_CHUNK = 1 << 16  # number of bytes that one checksum covers
+CHUNK = 1 << 16  # number of bytes that one checksum covers
 _SUM = struct.Struct("<I")
 _TOTAL = struct.Struct("<QI")  # size of all strings in bytes, and a checksum of that number
 
@@ -134,12 +134,12 @@ class DiskCache:
     def downloading(self, key: str) -> Iterator[None]:
         """While the block runs, prevent other processes of this machine from downloading the same key's string.
 
-        Other processes wait up to `_PATIENCE` seconds, and then continue without the lock.
+        Other processes wait up to `PATIENCE` seconds, and then continue without the lock.
         """
         import fcntl
 
         place = int(_name(key)[:12], 16)
-        deadline = time.monotonic() + _PATIENCE
+        deadline = time.monotonic() + PATIENCE
         locked = False
         with contextlib.suppress(OSError):  # the file system may not support locks
             while not locked and time.monotonic() < deadline:
@@ -221,7 +221,7 @@ def _name(key: str) -> str:
 
 
 def _chunks(size: int) -> int:
-    return max(1, -(-size // _CHUNK))
+    return max(1, -(-size // CHUNK))
 
 
 def _sealed_size(size: int) -> int:
@@ -235,7 +235,7 @@ def _add_checksums(name: str, data: bytes) -> Iterator[Any]:
     """
     view = memoryview(data)
     for number in range(_chunks(len(view))):
-        chunk = view[number * _CHUNK : (number + 1) * _CHUNK]
+        chunk = view[number * CHUNK : (number + 1) * CHUNK]
         yield chunk
         yield _sum(chunk, name, len(view), number)
 
@@ -247,22 +247,22 @@ def _sum(chunk: memoryview, name: str, size: int, number: int) -> bytes:
 
 def _verify_checksums(descriptor: int, name: str, start: int, count: int | None) -> bytes | None:
     """Read and verify a string or a part of a string; return None if the string is damaged."""
-    sealed, step = os.fstat(descriptor).st_size, _CHUNK + _SUM.size
+    sealed, step = os.fstat(descriptor).st_size, CHUNK + _SUM.size
     size = sealed - -(-sealed // step) * _SUM.size
     if size < 0 or _sealed_size(size) != sealed:
         return None
     stop = size if count is None else min(start + count, size)
     # An empty string has a chunk, too. Its checksum verifies that the string is empty.
-    first = min(start // _CHUNK, _chunks(size) - 1)
+    first = min(start // CHUNK, _chunks(size) - 1)
     last = max(first + 1, _chunks(stop))
     view = np.empty(min(last * step, sealed) - first * step, np.uint8).data
     if not read_into(descriptor, view, first * step):
         return None
     parts = []
     for number in range(first, last):
-        chunk = view[(number - first) * step :][: min(_CHUNK, size - number * _CHUNK)]
+        chunk = view[(number - first) * step :][: min(CHUNK, size - number * CHUNK)]
         at = (number - first) * step + len(chunk)
         if view[at : at + _SUM.size] != _sum(chunk, name, size, number):
             return None
-        parts.append(chunk[max(0, start - number * _CHUNK) : max(0, stop - number * _CHUNK)])
+        parts.append(chunk[max(0, start - number * CHUNK) : max(0, stop - number * CHUNK)])
     return b"".join(parts)

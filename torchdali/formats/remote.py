@@ -38,9 +38,9 @@ _EARLY = SizeOrNone(256_000_000)  # default of `RemoteOptions.io_ahead`
 _PRICE = 0.4  # dollars per million GET requests: Amazon's list price for S3 Standard
 # HTTP statuses after which the response to a HEAD request doesn't explain the error.
 _UNEXPLAINED = (400, 403)
-_LONGEST_PAUSE = 4.0  # seconds between two attempts
+LONGEST_PAUSE = 4.0  # seconds between two attempts
 # For small sequential reads: bytes per block, blocks per request, and files read at the same time.
-_BLOCK, _TOGETHER, _FILES = 1 << 20, 4, 8
+READ_BLOCK, _TOGETHER, _FILES = 1 << 20, 4, 8
 
 
 class NoSuchObject(RuntimeError):
@@ -319,7 +319,7 @@ class Remote:
             return request()
 
         try:
-            return repeat(send, options.io_deadline, options.io_retries, _LONGEST_PAUSE, lambda: self._renew(url))
+            return repeat(send, options.io_deadline, options.io_retries, LONGEST_PAUSE, lambda: self._renew(url))
         except GaveUp as failure:
             raise _request_error(url, failure, version is not None) from None
 
@@ -487,7 +487,7 @@ class RemoteFile:
             raise RuntimeError(f"cannot read {self.path} by ranges: the store does not report its size")
         self.size = self.version.size
         self._blocks: OrderedDict[int, PendingBytes] = OrderedDict()
-        self._ahead = max(_TOGETHER, remote.options.io_ahead // _FILES // _BLOCK)
+        self._ahead = max(_TOGETHER, remote.options.io_ahead // _FILES // READ_BLOCK)
         self._latest = -1
         self._process = os.getpid()
         self._lock = ForkSafeLock()
@@ -504,12 +504,12 @@ class RemoteFile:
         if blocks are read in order.
         """
         check_range(self, offset, count)
-        first, last = offset // _BLOCK, max(offset, offset + count - 1) // _BLOCK
-        if count > _BLOCK * (self._ahead if first in self._blocks else 1):
+        first, last = offset // READ_BLOCK, max(offset, offset + count - 1) // READ_BLOCK
+        if count > READ_BLOCK * (self._ahead if first in self._blocks else 1):
             return self.remote.read(self._url, offset, count, self.version)
         parts = [self._block(number).bytes() for number in range(first, last + 1)]
-        parts[-1] = parts[-1][: offset + count - last * _BLOCK]
-        parts[0] = parts[0][offset - first * _BLOCK :]
+        parts[-1] = parts[-1][: offset + count - last * READ_BLOCK]
+        parts[0] = parts[0][offset - first * READ_BLOCK :]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def _block(self, number: int) -> PendingBytes:
@@ -524,15 +524,15 @@ class RemoteFile:
 
     def _request(self, number: int) -> None:
         """Request a block. If blocks are read in order, also request the following blocks, several per request."""
-        bounds, end = [number, number + 1], max(1, -(-self.size // _BLOCK))
+        bounds, end = [number, number + 1], max(1, -(-self.size // READ_BLOCK))
         if number == 0 or number - 1 in self._blocks:
             bounds += range((number // _TOGETHER + 1) * _TOGETHER, number + self._ahead + _TOGETHER, _TOGETHER)
         for first, last in itertools.pairwise(bounds):
             missing = [each for each in range(first, min(last, end)) if each not in self._blocks]
             if missing:
-                start, stop = missing[0] * _BLOCK, min((missing[-1] + 1) * _BLOCK, self.size)
+                start, stop = missing[0] * READ_BLOCK, min((missing[-1] + 1) * READ_BLOCK, self.size)
                 future = self.start(start, stop - start).future
-                self._blocks |= {each: PendingBytes(future, each * _BLOCK - start, _BLOCK) for each in missing}
+                self._blocks |= {each: PendingBytes(future, each * READ_BLOCK - start, READ_BLOCK) for each in missing}
         # Drop the oldest blocks. If blocks are read in order, only newer blocks are needed from now on.
         while len(self._blocks) > self._ahead + 3 * _TOGETHER:
             self._blocks.popitem(last=False)

@@ -40,7 +40,7 @@ _LENGTH = _ENTRY.size + _SUM.size
 _HEADER = b"torchdali samples, form 1".ljust(_LENGTH, b"\n")
 _ALIGNED = 64  # bytes; tensors start at multiples of this number
 _BLOCK = _LENGTH << 14  # bytes of the index that are read in one call
-_LARGEST_INDEX = _LENGTH << 24
+LARGEST_INDEX = _LENGTH << 24
 
 
 class SampleStore:
@@ -121,7 +121,7 @@ class SampleStore:
                 self._catch_up()
                 if key in self._places:
                     return True
-                if self._end + size > self.limit or self._read_to >= _LARGEST_INDEX:
+                if self._end + size > self.limit or self._read_to >= LARGEST_INDEX:
                     return False
                 self._append(key, parts, size)
         except TimeoutError:
@@ -180,7 +180,7 @@ class SampleStore:
     def _catch_up(self) -> None:
         """Read the entries that were added since the last call."""
         with self._lock:
-            size = min(os.fstat(self._index).st_size, _LARGEST_INDEX)
+            size = min(os.fstat(self._index).st_size, LARGEST_INDEX)
             while size - self._read_to >= _LENGTH:
                 block = os.pread(self._index, min(_BLOCK, size - self._read_to), self._read_to)
                 if len(block) < _LENGTH:  # the index was truncated meanwhile

@@ -23,7 +23,7 @@ __all__ = [
     "room", "write_whole",
 ]  # fmt: skip
 
-_ROOT = 0  # files of root are trusted, since root can change all files anyway
+ROOT_USER = 0  # files of root are trusted, since root can change all files anyway
 PATIENCE = 3.0  # seconds to wait for a lock
 _SHORTEST, _LONGEST = 0.0002, 0.002  # seconds between two attempts to get a lock
 _NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)
@@ -95,7 +95,7 @@ def close_on_error(descriptor: int) -> Iterator[None]:
 
 def _check_owner(descriptor: int, folder: int, name: str | None = None) -> None:
     owner = os.fstat(descriptor).st_uid
-    if owner not in (os.geteuid(), _ROOT) and owner != _owner_of_new_files(folder):
+    if owner not in (os.geteuid(), ROOT_USER) and owner != _owner_of_new_files(folder):
         raise OSError(errno.EPERM, f"must belong to user {os.geteuid()}, but belongs to user {owner}", name)
 
 

@@ -25,7 +25,7 @@ SplitChannels = Callable[[Any, Bytes, bool, list[Bytes]], None]
 
 _MIN_PIXELS = 64  # in pixels; images smaller than a vector register may be rounded differently
 _CHUNK = 1 << 21  # number of values that are processed in one step; most images have fewer values
-_PIXELS = 1 << 18  # number of values up to which intermediate floats stay in the cache
+PIXELS = 1 << 18  # number of values up to which intermediate floats stay in the cache
 
 
 def normalize_by_opencv(
@@ -66,7 +66,7 @@ def normalize_by_opencv(
         _write_planes(cv2, planar, images, values, mirrored, split)
         return True
     dense = out.strides[2:] == (channels * out.itemsize, out.itemsize)
-    if dense and height * width * channels < _PIXELS:  # OpenCV isn't faster for small images
+    if dense and height * width * channels < PIXELS:  # OpenCV isn't faster for small images
         return False
     for result, image, reverse in zip(out, images, mirrored, strict=True):
         _write_pixels(cv2, result, image, values, reverse, split, dense)
@@ -154,7 +154,7 @@ def _write_pixels(
 ) -> None:
     """Write to an array ``(H, W, C)`` of any strides; `dense` is True if its pixels are contiguous."""
     height, width, channels = result.shape
-    rows = min(max(_PIXELS // (width * channels), 1), height)
+    rows = min(max(PIXELS // (width * channels), 1), height)
     planes = byte_planes(channels, rows, width)
     float_planes = list(np.empty((channels, rows, width), np.float32))
     for start in range(0, height, rows):

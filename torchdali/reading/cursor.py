@@ -46,7 +46,7 @@ State = dict[str, Any]
 # numbers.
 _ASSIGN, _WITHIN, _AFTER_EPOCH = 1, 2, 3
 _ROUNDS = 8
-_LONG = 1 << 24  # number of records; longer orders are computed only for the requested positions
+LONG_ORDER = 1 << 24  # number of records; longer orders are computed only for the requested positions
 
 
 class RecordOrder:
@@ -97,8 +97,8 @@ class RecordOrder:
         return RecordOrder(size, at)._materialize(size)
 
     def _materialize(self, size: int) -> RecordOrder:
-        """Return this order, stored in an array if it was derived from an order of `size` <= `_LONG` records."""
-        return self if size > _LONG else RecordOrder(self._length, self[:].__getitem__)
+        """Return this order, stored in an array if it was derived from an order of `size` <= `LONG_ORDER` records."""
+        return self if size > LONG_ORDER else RecordOrder(self._length, self[:].__getitem__)
 
 
 def _join_orders(parts: Sequence[RecordOrder]) -> RecordOrder:
@@ -122,7 +122,7 @@ def _permutation(size: int, *key: int) -> Callable[[Indices], Indices]:
     numbers never change between versions.
     """
     numbers = _numbers(*key)
-    if size > _LONG:
+    if size > LONG_ORDER:
         return partial(_encipher, size, numbers.randint(0, 1 << 62, _ROUNDS, np.uint64))
     return numbers.permutation(size).astype(np.int64, copy=False).__getitem__
 

@@ -18,7 +18,7 @@ from torchdali.formats.urls import is_url
 __all__ = ["TarStream"]
 
 Sample = dict[str, Any]
-_BATCH = 64  # number of samples per block if the samples aren't shuffled
+BATCH = 64  # number of samples per block if the samples aren't shuffled
 
 
 class _StreamPosition(NamedTuple):
@@ -66,7 +66,7 @@ class TarStream:
         if buffer < 1:
             raise ValueError(f"buffer must be at least 1, got {buffer}")
         self._paths, self._shuffles, self._seed = list(paths), shuffle, seed
-        self._buffer = buffer if shuffle else _BATCH
+        self._buffer = buffer if shuffle else BATCH
         self._rank = shard_id, num_shards
         self._remote = Remote(RemoteOptions(**options)) if any(map(is_url, paths)) else None
         self._thread = DaemonPool(1, "torchdali-tar-stream")

@@ -18,7 +18,7 @@ from torchdali.tuning.usage import Usage
 
 __all__ = ["Machine", "TimedRun", "count_processes", "format_settings"]
 
-_SECONDS = 0.4  # minimum duration of a measurement
+SECONDS = 0.4  # minimum duration of a measurement
 _MAX_OPEN = 2  # number of pipelines that are open at the same time
 _BATCHES = 4  # minimum number of batches in a measurement
 _PROCESSES = re.compile(r"^(\d+) worker processes", re.MULTILINE)
@@ -156,7 +156,7 @@ class Machine:
     def _measure(self, pipe: Pipeline, settings: Settings, processes: int) -> TimedRun:
         stats, usage_before = pipe.stats(), Usage.now()
         min_batches, waited, batches = max(_BATCHES, 2 * processes), 0.0, 0
-        while batches < min_batches or time.perf_counter() - usage_before.wall < _SECONDS:
+        while batches < min_batches or time.perf_counter() - usage_before.wall < SECONDS:
             start = time.perf_counter()
             batch = _run_batch(pipe)
             waited += time.perf_counter() - start

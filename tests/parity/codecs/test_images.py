@@ -1,7 +1,7 @@
 """Decoded images against the real DALI: bit-identical, or rejected by both.
 
 DALI runs in child processes, since it crashes on a few files. They deliver shapes, types and
-digests of the pixels. Run as a program, this file is such a child.
+digests of the pixels. Run as a program, this file is a child.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Job(NamedTuple):
 
 
 class Result(NamedTuple):
-    """Outcome of a file: an error ("refused", "crashed"), or what identifies an array."""
+    """Outcome of a file: an error ("refused", "crashed"), or a key of an array."""
 
     error: str = ""
     shape: tuple[int, ...] = ()

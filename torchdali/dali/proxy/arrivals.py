@@ -27,7 +27,7 @@ _CHECK_INTERVAL = 0.5  # seconds
 # Number of consecutive checks that must find a worker suspended before it is killed. A single check isn't enough,
 # because a worker may wake up later than the main process after Ctrl-Z and fg.
 _MIN_STOPPED_CHECKS = 2
-_END_TIMEOUT = 2.0  # seconds
+END_TIMEOUT = 2.0  # seconds
 
 _TorchIterator: Any = getattr(dataloader, "_MultiProcessingDataLoaderIter", None)
 
@@ -138,18 +138,18 @@ def _death_error(workers: Sequence[Any]) -> RuntimeError | None:
     PyTorch's own error would only mention a broken connection.
     """
     dead = {worker.sentinel: worker for worker in workers}
-    ended = wait(list(dead), _END_TIMEOUT)
+    ended = wait(list(dead), END_TIMEOUT)
     if not ended:
         return None
     for sentinel in ended:  # wait for the worker's end, so that PyTorch's signal handler raises no other error
-        dead[sentinel].join(_END_TIMEOUT)
+        dead[sentinel].join(END_TIMEOUT)
     pids = ", ".join(str(dead[sentinel].pid) for sentinel in ended)
     return RuntimeError(f"DataLoader worker (pid(s) {pids}) is killed or exited unexpectedly")
 
 
 def _end_workers(workers: Sequence[Any]) -> None:
-    """Wait until all workers have ended. After `_END_TIMEOUT` seconds, terminate the workers that are still running."""
-    running, deadline = {worker.sentinel: worker for worker in workers}, time.monotonic() + _END_TIMEOUT
+    """Wait until all workers have ended. After `END_TIMEOUT` seconds, terminate the workers that are still running."""
+    running, deadline = {worker.sentinel: worker for worker in workers}, time.monotonic() + END_TIMEOUT
     while running and (seconds := deadline - time.monotonic()) > 0:
         for ended in wait(list(running), seconds):
             del running[ended]

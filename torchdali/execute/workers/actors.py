@@ -35,7 +35,7 @@ __all__ = ["Actors"]
 
 _PATIENCE = 5.0  # seconds within which an actor must reply to `ping`, even while it computes
 _POLL = 0.2
-_HANDSHAKE = 2.0  # seconds within which a connected client must prove that it has the key
+HANDSHAKE = 2.0  # seconds within which a connected client must prove that it has the key
 
 
 class _Actor:
@@ -118,7 +118,7 @@ class _ActorWorker(Worker):
         The port is open to the network. If another program has connected, the actor can still connect later.
         """
         listening: socket.socket = self.connection
-        listening.settimeout(_HANDSHAKE)  # the client may have disconnected before `accept`
+        listening.settimeout(HANDSHAKE)  # the client may have disconnected before `accept`
         with contextlib.suppress(OSError):
             connection = _authenticate(listening.accept()[0], key)
             if connection is not None:
@@ -161,7 +161,7 @@ def _authenticate(accepted: socket.socket, key: bytes) -> Connection | None:
 
     Return None if the client lacks the key or doesn't reply in time.
     """
-    timer = threading.Timer(_HANDSHAKE, _shut, (accepted,))
+    timer = threading.Timer(HANDSHAKE, _shut, (accepted,))
     timer.daemon = True
     timer.start()
     connection = Connection(accepted.dup().detach())
