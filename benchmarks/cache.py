@@ -21,7 +21,7 @@ __all__ = ["main"]
 
 
 def pipeline(root: Path, cache_options: dict[str, Any], arguments: argparse.Namespace) -> Any:
-    """Return the pipeline, which keeps samples if `cache_options` says where."""
+    """Return the pipeline, which caches samples if `cache_options` isn't empty."""
 
     @pipeline_def(
         batch_size=arguments.batch, num_threads=arguments.threads, num_processes=1, device_id=None, seed=1,

@@ -1,4 +1,4 @@
-"""Request to one measuring process, and its answer; both travel as JSON."""
+"""The job of a measuring process, and its measurement; both are sent as JSON."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Measurement:
-    """Answer of a measuring process; ``peak_rss`` is the sum over its processes, in mebibytes.
+    """Measurement of one process; ``peak_rss`` is the sum over its processes, in mebibytes.
 
     ``imports`` are wall seconds an imported package; ``first_batch`` is seconds from the end of the
     imports to the first batch in hand.

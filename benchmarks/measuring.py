@@ -1,4 +1,4 @@
-"""A measuring process: ``python -m benchmarks.measuring JOB`` runs one job and prints its answer.
+"""A measuring process: ``python -m benchmarks.measuring JOB`` runs one job and prints its measurement.
 
 One process a side and round, so that neither memory nor caches nor thread settings of one side are
 seen by another. The consumer does nothing with a batch but look at one number of it.
@@ -80,7 +80,7 @@ def _open_source(job: Job) -> Next:
 
 
 def take_snapshots(job: Job, next_batch: Next) -> tuple[tuple[Snapshot, ...], float]:
-    """Run the warm-up and the timed batches; return what was seen and the peak of memory."""
+    """Run the warm-up and the timed batches; return the snapshots and the peak memory."""
     for _ in range(job.warmup):
         next_batch()
     family = processes.family(os.getpid())

@@ -20,7 +20,7 @@ Batches = tuple["Array | list[Array]", ...]
 
 
 def _images(height: int, width: int, dtype: str) -> Batches:
-    """Smooth pictures with some grain."""
+    """Smooth images with some grain."""
     rng = np.random.default_rng(0)
     y, x = np.mgrid[0:height, 0:width].astype(np.float32) / 40
     phases = rng.uniform(0, 6, (3, 1, 1)).astype(np.float32)

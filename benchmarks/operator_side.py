@@ -1,6 +1,6 @@
 """One side of `benchmarks.operators`: a process that builds a case when asked and measures it when asked.
 
-Questions come as lines of JSON, ``{"case": ..., "size": ..., "seconds": ...}``; so do the answers.
+Requests are lines of JSON, ``{"case": ..., "size": ..., "seconds": ...}``; so are the replies.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class Side:
         )  # fmt: skip
 
     def measure(self, case: str, size: str, seconds: float) -> dict[str, Any]:
-        """Ask for one measurement; the answer holds milliseconds a batch, or ``error``."""
+        """Request one measurement; the reply contains milliseconds per batch, or ``error``."""
         assert self._process.stdin is not None and self._process.stdout is not None
         request = {"case": case, "size": size, "seconds": seconds}
         self._process.stdin.write(json.dumps(request) + "\n")
@@ -58,7 +58,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Result:
-    """Measurements of a case with images of one size: a pair of answers a round, ours first.
+    """Measurements of a case with images of one size: a pair of replies per round, ours first.
 
     Attributes:
         error: Why there is none.

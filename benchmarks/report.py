@@ -18,7 +18,7 @@ def _span(values: Sequence[float], digits: int) -> str:
 
 
 def select_side(measurements: Iterable[Measurement], side: str) -> list[Measurement]:
-    """The answers of one side in the order of the rounds."""
+    """Return the measurements of one side in the order of the rounds."""
     return sorted((a for a in measurements if a.side == side), key=lambda a: a.round)
 
 
@@ -79,7 +79,7 @@ RATIO_HEAD = ("median (min-max) over rounds", "samples/s, times", "CPU time save
 
 
 def tables(measurements: Sequence[Measurement]) -> str:
-    """All tables of one pipeline's answers: the sides, then the first side against each other."""
+    """Return all tables of one pipeline's measurements: the sides, then the first side against each other."""
     sides = list(dict.fromkeys(measurement.side for measurement in measurements))
     text = markdown(HEAD, [_row(measurements, side) for side in sides])
     if len(sides) > 1:

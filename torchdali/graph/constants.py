@@ -34,7 +34,7 @@ from torchdali.tensors.dtypes import (
     to_numpy_type,
 )  # fmt: skip
 
-__all__ = ["Constant", "ConstantNode", "ScalarConstant", "as_node", "is_other_array", "to_native", "explain_text_input"]
+__all__ = ["Constant", "ConstantNode", "ScalarConstant", "as_node", "explain_text_input", "is_other_array", "to_native"]
 
 _INT_TYPES = frozenset({BOOL, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64})
 _FLOAT_TYPES = frozenset({FLOAT16, FLOAT, FLOAT64})

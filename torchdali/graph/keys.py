@@ -12,7 +12,7 @@ import torch
 
 from torchdali.graph.nodes import DataNode, Node
 
-__all__ = ["NodeKey", "value_key", "edge_numbering", "key_of"]
+__all__ = ["NodeKey", "edge_numbering", "key_of", "value_key"]
 
 
 class NodeKey(NamedTuple):

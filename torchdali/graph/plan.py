@@ -18,8 +18,8 @@ from typing import NamedTuple
 from torchdali.graph.nodes import DataNode, Graph, Node
 
 __all__ = [
-    "Chain", "HostValue", "Plan", "Stage", "StepKind", "edges", "find_encoded_operator", "is_metadata", "choose_kinds",
-    "may_share", "list_nodes", "plan", "create_host_value",
+    "Chain", "HostValue", "Plan", "Stage", "StepKind", "choose_kinds", "create_host_value", "edges",
+    "find_encoded_operator", "is_metadata", "list_nodes", "may_share", "plan",
 ]  # fmt: skip
 
 

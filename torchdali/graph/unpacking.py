@@ -7,7 +7,7 @@ from typing import Any
 
 from torchdali.graph.nodes import Node
 
-__all__ = ["explain_unpacking", "explain_output_name"]
+__all__ = ["explain_output_name", "explain_unpacking"]
 
 _PASS_NUM_OUTPUTS = "to get several outputs, pass num_outputs="
 _OPERATOR_ADVICE = {

@@ -10,7 +10,7 @@ from torchdali.graph.nodes import DataNode, Node
 from torchdali.reading.datasets import reader_meta
 from torchdali.reading.sources import BatchSource, SourceBatch
 
-__all__ = ["convert_input", "class_names", "describe_readers", "feed", "find_source"]
+__all__ = ["class_names", "convert_input", "describe_readers", "feed", "find_source"]
 
 
 def describe_readers(running: Executor, name: str | None) -> dict[str, Any]:

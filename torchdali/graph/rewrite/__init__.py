@@ -23,7 +23,7 @@ from torchdali.graph.rewrite._nodes import copy_node
 from torchdali.graph.rewrite._on_device import decode_windows, fuse_resizing, set_shares, share_decoding
 from torchdali.graph.rewrite._sentences import explain_fast_path, uses_fast_path
 
-__all__ = ["copy_node", "cut_at_caches", "explain_fast_path", "uses_fast_path", "rewrite"]
+__all__ = ["copy_node", "cut_at_caches", "explain_fast_path", "rewrite", "uses_fast_path"]
 
 
 def rewrite(graph: Graph, exact: bool, scaled: bool, device: torch.device | None) -> Graph:

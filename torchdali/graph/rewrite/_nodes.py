@@ -12,8 +12,8 @@ from torchdali.graph.plan import edges
 from torchdali.tensors.dtypes import DALIImageType
 
 __all__ = [
-    "CHAINS", "DECODERS", "FIRST", "arguments_of", "constants_of", "copy_node", "returns_rgb", "find_pairs", "parts_of",
-    "rebuild", "scope_key",
+    "CHAINS", "DECODERS", "FIRST", "arguments_of", "constants_of", "copy_node", "find_pairs", "parts_of", "rebuild",
+    "returns_rgb", "scope_key",
 ]  # fmt: skip
 
 DECODERS = {"decoders.image", "decoders.image_crop", "decoders.image_random_crop", "decoders.image_slice"}

@@ -199,7 +199,7 @@ class _ListIterator(BaseIterator):
         remaining_batches = epochs.batches - epochs.delivered if self._is_uneven else 0
         is_held = remaining_batches == 1 and held is not None and held[0] == epochs.epoch
         if is_held and held is not None and self._ends_empty and self.batch_size > 1:
-            return held[1]  # the kept values replace the empty batch
+            return held[1]  # the held values replace the empty batch
         (batch,) = outputs
         count = None if counts is None else counts[0]
         values = [self._value(i, output, count) for i, output in enumerate(batch)]

@@ -16,7 +16,7 @@ from torchdali.tensors import TensorList, TensorListCPU, TensorListGPU
 __all__ = ["RayStage"]
 
 
-_STAGES: dict[str, tuple[Pipeline, threading.Lock]] = {}  # the pipelines of this process; protected by _MAKING
+_STAGES: dict[str, tuple[Pipeline, threading.Lock]] = {}  # the pipelines of this process; protected by _LOCK
 _LOCK = threading.Lock()
 
 
