@@ -269,7 +269,7 @@ def test_each_operation_of_a_policy(name: str, make: Any, module: Any, options: 
     space = step.space
     for operation in space.names:
         for magnitude in (4, 9):
-            drawn = [space.change(operation, magnitude, pixels.shape[:2], negative) for negative in (False, True)]
+            drawn = [space.operation(operation, magnitude, pixels.shape[:2], negative) for negative in (False, True)]
             made = {ours(replace(whole, steps=(Numbers(step, [each]),), conversion=None), torch.tensor(pixels), 1).tobytes() for each in drawn}
             image = Image.fromarray(pixels)
             expected = both_signs(only(make(module, **options), operation, magnitude, pixels.shape[:2]), image)
@@ -325,7 +325,7 @@ def test_sequences_of_steps(name: str, module: Any) -> None:
             result = ours(found.transforms, each, seed)
             bare = replace(found.transforms, steps=())
             image = Image.fromarray(ours(replace(bare, conversion=None), each, seed))
-            expected = ours(bare, torch.tensor(np.array(walk.go_on(image, True)).reshape(*walk.program.size, -1)), seed)
+            expected = ours(bare, torch.tensor(np.array(walk.apply_rest(image, True)).reshape(*walk.program.size, -1)), seed)
             assert np.array_equal(result, expected)
 
 
@@ -348,7 +348,7 @@ def test_files_that_pillow_decodes() -> None:
     inks = Image.fromarray(np.dstack([smooth_image(40, 50), smooth_image(40, 50)[::-1, :, :1]]), "CMYK")
     for seed, data in enumerate((encoded(inks, "JPEG"), encoded(smooth_image(40, 50), "PNG"), encoded(PICTURES["one channel"][:, :, 0], "BMP"))):
         walk = inside.drawn(chain, Image.open(io.BytesIO(data)).size[::-1], Rng(7, (0, seed)))
-        expected = v1.PILToTensor()(walk.go_on(Image.open(io.BytesIO(data)).convert("RGB"), True))
+        expected = v1.PILToTensor()(walk.apply_rest(Image.open(io.BytesIO(data)).convert("RGB"), True))
         assert np.array_equal(ours(chain, tensor(data), seed), expected)
         if library() is not None:
             several = one_call(chain, [tensor(data)], BatchRng.following(7, seed, 1).samples())
@@ -360,7 +360,7 @@ def test_a_cache_stores_results_before_the_first_random_step() -> None:
     make = [v1.Resize(40), v1.Grayscale(), v1.RandomRotation(20), v1.ColorJitter(0.3), v1.ToTensor()]
     chain = inside.compiled(v1.Compose(make)).transforms
     before, behind = chain.divide()
-    assert [type(step).__name__ for step in before.steps] == ["ResizeStep", "Color"]
+    assert [type(step).__name__ for step in before.steps] == ["ResizeStep", "ColorAdjustment"]
     for seed, kind in enumerate(("odd", "smooth", "one channel")):
         pixels = torch.tensor(PICTURES[kind])
         kept = torch.tensor(ours(before, pixels, seed))

@@ -381,7 +381,7 @@ FAST = ("encoded", "narrowing")
 BROKEN = [pytest.param(name, marks=needs_native) if name in FAST else name for name in BODIES]
 
 
-forget_chains = _decode_chain._ready.cache_clear
+forget_chains = _decode_chain._get_decoder.cache_clear
 
 
 @pytest.fixture(autouse=True)

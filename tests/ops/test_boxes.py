@@ -739,7 +739,7 @@ def test_boxes_in_the_windows_that_dali_chose(layout: str, arguments: dict[str, 
     from torchdali.ops._box_crop import _NumberOrder
 
     order = _NumberOrder(2, layout)
-    boxes = np.ascontiguousarray(order.back((THREE[:, :2], THREE[:, 2:])))
+    boxes = np.ascontiguousarray(order.from_corners((THREE[:, :2], THREE[:, 2:])))
     count = 500
     found = pipeline(
         "nvidia.dali",
@@ -747,7 +747,7 @@ def test_boxes_in_the_windows_that_dali_chose(layout: str, arguments: dict[str, 
         [[boxes] * count],
         {**arguments, "bbox_layout": layout, "output_bbox_indices": True},
     )
-    low, high = order.corners(np.tile(boxes, (count, 1)))
+    low, high = order.to_corners(np.tile(boxes, (count, 1)))
     known = box_crop.Boxes(low, high, [3] * count)
     start, extent = (np.stack(r.samples) for r in found[:2])
     scale = f32(300, 200) if "crop_shape" in arguments else np.float32(1)
@@ -757,7 +757,7 @@ def test_boxes_in_the_windows_that_dali_chose(layout: str, arguments: dict[str, 
     )
     keep |= whole.repeat(3)
     places = np.flatnonzero(keep)
-    moved = order.back(box_crop.move_boxes(known, places, start / scale, (start + extent) / scale, whole))
+    moved = order.from_corners(box_crop.move_boxes(known, places, start / scale, (start + extent) / scale, whole))
     rows = keep.reshape(count, 3)
     assert [np.flatnonzero(row).tolist() for row in rows] == [
         kept.tolist() for kept in found[3].samples

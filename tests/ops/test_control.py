@@ -9,8 +9,8 @@ from torchdali.ops._control import _Chooser
 
 
 def test_two_threads_may_merge_the_first_sample() -> None:
-    see = _Chooser()._see
+    check_kind = _Chooser()._check_kind
     for _ in range(2):  # both have seen that there was no sample before
-        see(torch.zeros(2, 3), "the variable 'x'")
+        check_kind(torch.zeros(2, 3), "the variable 'x'")
     with pytest.raises(RuntimeError, match="float32 of 2 dimensions and uint8 of 2 dimensions"):
-        see(torch.zeros(2, 3, dtype=torch.uint8), "the variable 'x'")
+        check_kind(torch.zeros(2, 3, dtype=torch.uint8), "the variable 'x'")

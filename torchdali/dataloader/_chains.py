@@ -30,7 +30,7 @@ from torchdali.dataloader._rules import (
     require,
     steps_of,
 )  # fmt: skip
-from torchdali.ops._picture_colors import Blur, Color
+from torchdali.ops._picture_colors import Blur, ColorAdjustment
 from torchdali.ops._picture_erasing import Erasing
 from torchdali.ops._picture_policies import AutoAugment, RandAugment, TrivialAugment
 from torchdali.ops._pictures import ImageTransforms, RandomSteps, TensorConversion
@@ -200,6 +200,6 @@ def _flatten_steps(steps: Steps) -> Iterator[Any]:
 
 def _is_discontinuous(step: Any) -> bool:
     """Return True if a step can map two adjacent pixel values to distant values."""
-    if isinstance(step, Color):
+    if isinstance(step, ColorAdjustment):
         return step.name in ("autocontrast", "equalize", "posterize") or (step.name == "solarize" and step.value != 128)
     return isinstance(step, (AutoAugment, RandAugment, TrivialAugment))

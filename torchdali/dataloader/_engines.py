@@ -20,7 +20,14 @@ from torchdali.dataloader._sources import DatasetTree
 from torchdali.errors import PipelineError
 from torchdali.ops._caching import cache_in
 from torchdali.ops._picture_steps import CenterCropStep, Lattice, PadStep, RandomCropStep
-from torchdali.ops._pictures import ImageTransforms, Requests, TensorConversion, _picture, _requests, _still_picture
+from torchdali.ops._pictures import (
+    ImageTransforms,
+    RequestDataset,
+    TensorConversion,
+    _picture,
+    _requests,
+    _still_picture,
+)
 from torchdali.pipeline import Pipeline, pipeline_def
 from torchdali.rng import BatchRng, mix
 from torchdali.threads import Latch, Thread, close_at_end
@@ -126,7 +133,7 @@ def _stop_threads(tasks: queue.SimpleQueue[_BatchTask | None], threads: int) -> 
 
 def _convert_planes(planes: npt.NDArray[np.uint8], conversion: TensorConversion) -> npt.NDArray[Any]:
     """Convert uint8 pixels to normalized floats, with bit-identical results to torchvision's."""
-    if not conversion.unit:
+    if not conversion.is_float:
         return planes
     values = planes.astype(np.float32)
     if conversion.multiplies:
@@ -142,7 +149,7 @@ def _convert_planes(planes: npt.NDArray[np.uint8], conversion: TensorConversion)
 
 @pipeline_def
 def _image_pipeline(
-    requests: Requests, cached_transforms: ImageTransforms | None, transforms: ImageTransforms, cache: Any
+    requests: RequestDataset, cached_transforms: ImageTransforms | None, transforms: ImageTransforms, cache: Any
 ) -> Any:
     data = _requests(requests=requests)
     if cached_transforms is not None:
@@ -166,7 +173,7 @@ class PipelineEngine:
         self.depth, self.process = depth, os.getpid()
         self._submitted: deque[int] = deque()
         self._skip_bad, self._delivered = skip_bad, 0
-        self._requests = requests = Requests(tree, tree.source, tree.leaves[0].pixels is None)
+        self._requests = requests = RequestDataset(tree, tree.source, tree.leaves[0].pixels is None)
         cached_transforms, remaining = (None, transforms) if cache is None else transforms.divide()
         self.pipeline: Pipeline = _image_pipeline(
             requests, cached_transforms, remaining, cache, batch_size=batch_size, num_threads=threads, device_id=None,

@@ -129,7 +129,7 @@ def _try_fuse(all_transforms: tuple[Any, ...], start: int, stop: int) -> _FusedT
         Compose(resolved if first in _CONVERSIONS else [PILToTensor(), *resolved])
     ).transforms
     conversion = None if transforms is None or transforms.steps or transforms.ends else transforms.conversion
-    if conversion is None or not conversion.unit or find_transform_change(list(candidates)):
+    if conversion is None or not conversion.is_float or find_transform_change(list(candidates)):
         return None
     states = tuple(copy.deepcopy(vars(t)) for t in candidates)
     return _FusedTransforms(

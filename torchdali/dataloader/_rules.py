@@ -24,8 +24,15 @@ from torchvision.transforms.functional import _interpolation_modes_from_int
 from torchvision.transforms.v2.functional._geometry import _do_native_uint8_resize_on_cpu
 
 from torchdali.dataloader._notes import NotSupportedError, own_transform_reason, unsupported_reason
-from torchdali.ops._picture_bends import FILTERS, Bent, Perspective, RandomAffine, RandomRotation
-from torchdali.ops._picture_colors import Blur, Channels, Color, ColorJitterStep, Distortion, Fill
+from torchdali.ops._picture_bends import FILTERS, GeometricOptions, Perspective, RandomAffine, RandomRotation
+from torchdali.ops._picture_colors import (
+    Blur,
+    ChannelPermutation,
+    ColorAdjustment,
+    ColorJitterStep,
+    Distortion,
+    RectangleFill,
+)
 from torchdali.ops._picture_erasing import Erasing, Rectangle
 from torchdali.ops._picture_policies import AutoAugment, RandAugment, Space, TrivialAugment
 from torchdali.ops._picture_steps import CenterCropStep, FlipStep, PadStep, RandomCropStep, RandomWindow, ResizeStep
@@ -214,7 +221,7 @@ def _color(name: str, argument: str = "") -> Callable[[Any, ImageForm], Steps]:
 
     def rule(t: Any, image: ImageForm) -> Steps:
         value = _number(getattr(t, argument)) if argument else 0.0
-        return _with_probability(t.p, Color(name, value))
+        return _with_probability(t.p, ColorAdjustment(name, value))
 
     return rule
 
@@ -222,21 +229,21 @@ def _color(name: str, argument: str = "") -> Callable[[Any, ImageForm], Steps]:
 def _posterize(t: Any, image: ImageForm) -> Steps:
     bits = _integer(t.bits)
     require(1 <= bits <= 8, f"bits must be in 1 to 8, got {bits}")
-    return _with_probability(t.p, Color("posterize", bits))
+    return _with_probability(t.p, ColorAdjustment("posterize", bits))
 
 
 def _solarize(t: Any, image: ImageForm) -> Steps:
     threshold = _number(t.threshold)
     require(image.form == PIL or threshold <= 255, f"threshold must be below 256, got {threshold}")
-    return _with_probability(t.p, Color("solarize", threshold))
+    return _with_probability(t.p, ColorAdjustment("solarize", threshold))
 
 
 def _grayscale(t: Any, image: ImageForm) -> Steps:
     if type(t).__name__ == "RandomGrayscale":
-        return _with_probability(t.p, Color("gray", image.channels))
+        return _with_probability(t.p, ColorAdjustment("gray", image.channels))
     channels = _integer(t.num_output_channels)
     require(channels in (1, 3), f"num_output_channels must be 1 or 3, got {channels}")
-    return [Color("gray", channels)]
+    return [ColorAdjustment("gray", channels)]
 
 
 def _factors(t: Any) -> tuple[tuple[float, float] | None, ...]:
@@ -253,11 +260,11 @@ def _color_jitter(t: Any, image: ImageForm) -> Steps:
 def _distortion(t: Any, image: ImageForm) -> Steps:
     ranges = _factors(t)
     require(image.channels == 3 and None not in ranges, "must have 3 channels and four ranges")
-    return [Distortion(ranges, _number(t.p)), *_with_probability(t.p, Channels())]
+    return [Distortion(ranges, _number(t.p)), *_with_probability(t.p, ChannelPermutation())]
 
 
 def _permutation(t: Any, image: ImageForm) -> Steps:
-    return [Channels()] if image.channels == 3 else []
+    return [ChannelPermutation()] if image.channels == 3 else []
 
 
 def _blur(t: Any, image: ImageForm) -> Steps:
@@ -266,10 +273,10 @@ def _blur(t: Any, image: ImageForm) -> Steps:
     return [Blur((width, height), _range(t.sigma, math.ulp(0.0)))]
 
 
-def _bent(t: Any, image: ImageForm) -> Bent:
+def _geometric_options(t: Any, image: ImageForm) -> GeometricOptions:
     mode = _mode(t)
     require(mode.value in FILTERS, f"interpolation must be one of {', '.join(FILTERS)}, got {mode.value}")
-    return Bent(mode, _fill(t, image), is_v2(t))
+    return GeometricOptions(mode, _fill(t, image), is_v2(t))
 
 
 def _point(center: Any) -> tuple[float, ...] | None:
@@ -280,7 +287,7 @@ def _point(center: Any) -> tuple[float, ...] | None:
 
 
 def _rotation(t: Any, image: ImageForm) -> Steps:
-    return [RandomRotation(_range(t.degrees), bool(t.expand), _point(t.center), _bent(t, image))]
+    return [RandomRotation(_range(t.degrees), bool(t.expand), _point(t.center), _geometric_options(t, image))]
 
 
 def _affine(t: Any, image: ImageForm) -> Steps:
@@ -288,24 +295,24 @@ def _affine(t: Any, image: ImageForm) -> Steps:
     require(translate is None or (len(translate) == 2 and min(translate) >= 0), f"translate is {translate}")
     scale = None if t.scale is None else _range(t.scale, math.ulp(0.0))
     shear = None if t.shear is None else (*_range(t.shear[:2]), *(_range(t.shear[2:]) if len(t.shear) > 2 else ()))
-    return [RandomAffine(_range(t.degrees), translate, scale, shear, _point(t.center), _bent(t, image))]  # type: ignore[arg-type]
+    return [RandomAffine(_range(t.degrees), translate, scale, shear, _point(t.center), _geometric_options(t, image))]  # type: ignore[arg-type]
 
 
 def _perspective(t: Any, image: ImageForm) -> Steps:
     scale = _number(t.distortion_scale)
     require(0 <= scale <= 1, f"distortion_scale must be in 0 to 1, got {scale}")
-    return _with_probability(t.p, Perspective(scale, _bent(t, image)))
+    return _with_probability(t.p, Perspective(scale, _geometric_options(t, image)))
 
 
 def _policy(t: Any, image: ImageForm) -> Steps:
-    name, bent = type(t).__name__, _bent(t, image)
+    name, options = type(t).__name__, _geometric_options(t, image)
     space = Space.of(t, is_v2(t))
     if name == "RandAugment":
-        return [RandAugment(space, _integer(t.num_ops), space.index(_integer(t.magnitude)), bent)]
+        return [RandAugment(space, _integer(t.num_ops), space.index(_integer(t.magnitude)), options)]
     if name == "TrivialAugmentWide":
-        return [TrivialAugment(space, bent)]
+        return [TrivialAugment(space, options)]
     policies = t._policies if is_v2(t) else t.policies
-    return [AutoAugment(space, tuple(_operations(policy, space) for policy in policies), bent)]
+    return [AutoAugment(space, tuple(_operations(policy, space) for policy in policies), options)]
 
 
 def _operations(policy: Any, space: Space) -> tuple[tuple[str, float, int | None], ...]:
@@ -339,7 +346,7 @@ def _fill_rectangle(t: Any, image: ImageForm) -> Steps:
     values = _values(t, image.channels)
     require(values and all(0 <= value <= 255 for value in values), f"value must be in 0 to 255, got {t.value}")
     color = [int(value) for value in values]
-    return [Fill(_rectangle(t), (color[0], color[len(color) // 2], color[-1]))]
+    return [RectangleFill(_rectangle(t), (color[0], color[len(color) // 2], color[-1]))]
 
 
 def is_v2(t: Any) -> bool:
@@ -362,7 +369,7 @@ _RULES = {
     "Grayscale": _Rule(_grayscale, (PIL,)),
     "Identity": _Rule(lambda t, image: [], _ALL_FORMS),
     "Pad": _Rule(_pad),
-    "RGB": _Rule(lambda t, image: [Color("rgb")] if image.channels == 1 else [], (PIL,)),
+    "RGB": _Rule(lambda t, image: [ColorAdjustment("rgb")] if image.channels == 1 else [], (PIL,)),
     "RandAugment": _Rule(_policy, (PIL,)),
     "RandomAdjustSharpness": _Rule(_color("sharpness", "sharpness_factor"), (PIL,)),
     "RandomAffine": _Rule(_affine, (PIL,)),
@@ -457,7 +464,7 @@ def channels_after(steps: Steps, channels: int) -> int:
         channels: Number of channels before the steps.
     """
     for step in steps:
-        if isinstance(step, Color) and step.name in ("gray", "rgb"):
+        if isinstance(step, ColorAdjustment) and step.name in ("gray", "rgb"):
             channels = int(step.value) if step.name == "gray" else 3
     return channels
 

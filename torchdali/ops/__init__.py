@@ -69,7 +69,7 @@ from torchdali.ops import (  # noqa: F401  each module declares its operators
     _warp,
 )
 from torchdali.ops._compose import Compose, cpu_ops, gpu_ops, mixed_ops  # noqa: F401
-from torchdali.ops._python import PLACES
+from torchdali.ops._python import POSITIONAL_ARGUMENTS
 from torchdali.ops._readers import (  # noqa: F401
     caffe,
     coco,
@@ -101,26 +101,26 @@ class OperatorClass:
 
     def __init__(self, *values: Any, device: str | None = None, name: str | None = None, **arguments: Any) -> None:
         if values:
-            placed = self._by_place(values, {"device": device, **arguments})
-            device, arguments = placed.pop("device", device), {**arguments, **placed}
-        known = arguments.keys() - {"seed"}  # in older versions, every operator accepted a seed
+            bound = self._bind_positional(values, {"device": device, **arguments})
+            device, arguments = bound.pop("device", device), {**arguments, **bound}
+        names = arguments.keys() - {"seed"}  # in older versions, every operator accepted a seed
         try:
-            self.operator.schema.check_known(known)
+            self.operator.schema.check_known(names)
         except Exception as error:
             strip_internal_frames(error)
             raise
         self._arguments = {"device": device, "name": name, **arguments}
         self.device, self.name = device or "cpu", name
 
-    def _by_place(self, values: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+    def _bind_positional(self, values: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
         """Return the positional arguments by their names. Only Python function operators have positional arguments.
 
         Raises:
             TypeError: an argument was also passed by name, or there are too many positional arguments.
         """
-        names = PLACES.get(self.operator.name, ())
-        placed = dict(zip(names, values, strict=False))
-        twice = [name for name in placed if named.get(name) is not None]
+        names = POSITIONAL_ARGUMENTS.get(self.operator.name, ())
+        bound = dict(zip(names, values, strict=False))
+        twice = [name for name in bound if named.get(name) is not None]
         if twice:
             raise TypeError(f"ops.{self.operator.class_name}() got multiple values for {twice[0]}")
         if len(values) > len(names):
@@ -129,7 +129,7 @@ class OperatorClass:
                 f"ops.{self.operator.class_name}() got too many positional arguments: it accepts "
                 f"{allowed}; pass the other arguments by name"
             )
-        return placed
+        return bound
 
     def __call__(self, *inputs: Any, **arguments: Any) -> Any:
         """Apply the operator to the inputs. Arguments with the value None are ignored.
@@ -147,15 +147,15 @@ class OperatorClass:
 
 
 def _name_of_class(operator: Operator) -> str:
-    space = operator.name.rpartition(".")[0]
-    own = hasattr(operator.function, "operator_class")
-    return f"{space}.{operator.class_name}" if space and not own else operator.class_name
+    namespace = operator.name.rpartition(".")[0]
+    has_custom_class = hasattr(operator.function, "operator_class")
+    return f"{namespace}.{operator.class_name}" if namespace and not has_custom_class else operator.class_name
 
 
 def _class_of(operator: Operator) -> type[OperatorClass]:
     if hasattr(operator.function, "operator_class"):
-        own: type[OperatorClass] = operator.function.operator_class
-        return own
+        custom_class: type[OperatorClass] = operator.function.operator_class
+        return custom_class
     members = {"operator": operator, "__doc__": operator.function.__doc__, "__module__": __name__}
     return type(operator.class_name, (OperatorClass,), members)
 

@@ -35,7 +35,7 @@ from torchdali.tensors import TensorList
 
 __all__: list[str] = []
 
-Parts: TypeAlias = "tuple[Number | None, ...]"
+Numbers: TypeAlias = "tuple[Number | None, ...]"
 
 
 def common_layout(layouts: tuple[str, ...], arguments: Any) -> str:
@@ -61,45 +61,45 @@ def _compile(name: str, constants: str, dtypes: tuple[torch.dtype, ...]) -> Call
 
 
 @functools.lru_cache(maxsize=4096)
-def _compiled_into(name: str, constants: str, dtypes: tuple[torch.dtype, ...]) -> Callable[..., bool] | None:
+def _compile_into(name: str, constants: str, dtypes: tuple[torch.dtype, ...]) -> Callable[..., bool] | None:
     return arithmetic.function_into(name, *_operands(constants, dtypes))
 
 
 def _operands(constants: str, dtypes: tuple[torch.dtype, ...]) -> list[arithmetic.Operand]:
-    parts = _read(constants) or (None,) * len(dtypes)
+    numbers = _parse_numbers(constants) or (None,) * len(dtypes)
     tensors = iter(dtypes)
-    return [next(tensors) if p is None else p for p in parts]
+    return [next(tensors) if p is None else p for p in numbers]
 
 
-def _read(constants: str) -> Parts:
+def _parse_numbers(constants: str) -> Numbers:
     """Parse a text like ``"255:uint8, _"``. Return a `Number` for each number, and None for each ``_``."""
-    return tuple(_read_part(part) for part in constants.split(", ")) if constants else ()
+    return tuple(_parse_number(text) for text in constants.split(", ")) if constants else ()
 
 
-def _read_part(part: str) -> Number | None:
-    if part == "_":
+def _parse_number(text: str) -> Number | None:
+    if text == "_":
         return None
-    value, _, dtype = part.partition(":")
+    value, _, dtype = text.partition(":")
     number = float(value) if dtype.startswith("float") else int(value)
     return Number(number, getattr(torch, dtype))
 
 
-def _write(parts: Parts) -> str:
-    if all(p is None for p in parts):
+def _format_numbers(numbers: Numbers) -> str:
+    if all(p is None for p in numbers):
         return ""
-    return ", ".join("_" if p is None else f"{p.value}:{str(p.dtype)[6:]}" for p in parts)
+    return ", ".join("_" if p is None else f"{p.value}:{str(p.dtype)[6:]}" for p in numbers)
 
 
 def _declare(name: str) -> None:
     """Declare a hidden operator with a batched implementation, and register the function that calls the operator."""
 
-    def body(*operands: Data, constants: str = "", out: Out = None) -> Data:
+    def implementation(*operands: Data, constants: str = "", out: Out = None) -> Data:
         dtypes = tuple([x.dtype for x in operands])
         compute = _compile(name, constants, dtypes)
         try:
             if out is None:
                 return compute(*operands).contiguous()
-            write = _compiled_into(name, constants, dtypes)
+            write = _compile_into(name, constants, dtypes)
             if write is not None and write(out, *operands):
                 return out
             return copy_to_out(compute(*operands), out).contiguous()
@@ -107,15 +107,15 @@ def _declare(name: str) -> None:
             _check_shapes(operands)
             raise
 
-    def together(*operands: Tensor, a: Arguments) -> Tensor:
-        return body(*arithmetic.broadcast_batches(*operands), constants=a.constants, out=a.out)
+    def batched_implementation(*operands: Tensor, a: Arguments) -> Tensor:
+        return implementation(*arithmetic.broadcast_batches(*operands), constants=a.constants, out=a.out)
 
     def expression(*operands: Any) -> Any:
         return _record(name, operands)
 
-    body.__doc__ = f"Compute ``{name}`` with DALI's type promotion, element by element."
-    declared = operator(name=f"math.{name}", layout=common_layout)(body)
-    chunk(declared)(together)
+    implementation.__doc__ = f"Compute ``{name}`` with DALI's type promotion, element by element."
+    declared = operator(name=f"math.{name}", layout=common_layout)(implementation)
+    chunk(declared)(batched_implementation)
     define_expression(name)(expression)
 
 
@@ -145,11 +145,11 @@ def _record(name: str, operands: tuple[Any, ...]) -> Any:
         _check_nesting(name, i, operand)
     if recorded:
         operands = tuple(map(to_native, operands))
-    parts = tuple(_number(operand, recorded) for operand in operands)
-    inputs = [_input(o, recorded) for o, p in zip(operands, parts, strict=True) if p is None]
+    numbers = tuple(_as_number(operand, recorded) for operand in operands)
+    inputs = [_as_input(o, recorded) for o, p in zip(operands, numbers, strict=True) if p is None]
     if not inputs:
         raise ValueError(f"{name!r} needs at least one operand that is a node, a batch or a tensor")
-    constants = _write(parts)
+    constants = _format_numbers(numbers)
     function = lookup(f"math.{name}")
     return function(*inputs, constants=constants) if constants else function(*inputs)
 
@@ -170,7 +170,7 @@ def _as_float(value: float) -> float:
         return float(np.float32(value))
 
 
-def _number(operand: Any, recorded: bool) -> Number | None:
+def _as_number(operand: Any, recorded: bool) -> Number | None:
     """Return a constant operand as a `Number`; None if the operand is an array, a batch or a node.
 
     Args:
@@ -182,7 +182,7 @@ def _number(operand: Any, recorded: bool) -> Number | None:
     if isinstance(operand, types.ScalarConstant) and operand.dtype == types.FLOAT64:
         return Number(_as_float(operand.value), torch.float64)
     if isinstance(operand, (bool, int, float, np.generic)):
-        operand = types.ScalarConstant(operand, _own_type(operand))
+        operand = types.ScalarConstant(operand, _dali_type_of(operand))
     elif recorded and isinstance(operand, (np.ndarray, Tensor)) and operand.ndim == 0:
         operand = types.ScalarConstant(operand)
     if not isinstance(operand, types.ScalarConstant):
@@ -195,11 +195,11 @@ def _number(operand: Any, recorded: bool) -> Number | None:
     return Number(operand.value if dtype != torch.bool else int(operand.value), dtype)
 
 
-def _own_type(number: Any) -> Any:
+def _dali_type_of(number: Any) -> Any:
     return types.to_dali_type(number.dtype) if isinstance(number, np.generic) else None
 
 
-def _input(operand: Any, recorded: bool) -> Any:
+def _as_input(operand: Any, recorded: bool) -> Any:
     """Convert an operand that isn't a number to an input of the function.
 
     Nodes, batches and samples of a batch are returned unchanged. In a graph, tensors, arrays and lists become constant
@@ -211,7 +211,7 @@ def _input(operand: Any, recorded: bool) -> Any:
         if hasattr(operand, "torch"):  # a sample of a batch
             return operand
         if hasattr(operand, "__array__"):
-            return _input(np.asarray(operand), recorded)
+            return _as_input(np.asarray(operand), recorded)
         raise TypeError(
             f"an operand must be a node, a number, an array or a types.Constant, got {type(operand).__name__}"
         )

@@ -19,8 +19,8 @@ def arrays_of(batch: TensorList) -> Sequence[Array] | None:
     """Return a batch's samples as NumPy arrays without copying; None if NumPy can't access the memory."""
     dense, rows = batch.dense(), batch.rows()
     if dense is not None:
-        whole = dense.numpy() if is_array(dense) else None
-        return None if whole is None else [whole[i, ...] for i in range(len(whole))]
+        stacked = dense.numpy() if is_array(dense) else None
+        return None if stacked is None else [stacked[i, ...] for i in range(len(stacked))]
     if rows is not None and is_array(rows[0]):
         all_rows = rows[0].numpy()
         return [all_rows[begin:end] for begin, end in pairwise(accumulate(rows[1], initial=0))]

@@ -73,12 +73,12 @@ def audio(
 
 
 @chunk(audio, "ragged", allocates=True)
-def _audio_together(data: Sequence[Tensor], a: Arguments) -> Any:
+def _audio_batch(data: Sequence[Tensor], a: Arguments) -> Any:
     memory = arrays_of(data) or data
-    sounds = None if a.sample_rate else decode_several(memory, a.downmix, a.dtype, a.empty)
-    if sounds is None:
+    decoded = None if a.sample_rate else decode_several(memory, a.downmix, a.dtype, a.empty)
+    if decoded is None:
         return NotImplemented
-    samples, counts, rates = sounds
+    samples, counts, rates = decoded
     return PackedSamples.from_rows(samples, counts), torch.from_numpy(np.array(rates, np.float32))
 
 
@@ -124,10 +124,10 @@ def audio_resample(
     if kind not in _RESAMPLED or data.dtype not in _RESAMPLED:
         wrong = kind if kind not in _RESAMPLED else data.dtype
         raise RuntimeError(f"audio_resample: dtypes must be integers of up to 32 bits or float32, got {wrong}")
-    before, after, length = _ratio(len(data), in_rate, out_rate, scale, out_length)
+    source_rate, target_rate, length = _ratio(len(data), in_rate, out_rate, scale, out_length)
     if length and not len(data):
         raise RuntimeError(f"audio_resample: out_length must be 0 for an empty input, got {length}")
-    return convert(resample(rescale_to(data, kind), before, after, length, quality), kind)
+    return convert(resample(rescale_to(data, kind), source_rate, target_rate, length, quality), kind)
 
 
 def _check_quality(quality: float) -> None:
@@ -137,10 +137,10 @@ def _check_quality(quality: float) -> None:
 
 def _ratio(samples: int, in_rate: Any, out_rate: Any, scale: Any, out_length: Any) -> tuple[float, float, int]:
     """Return the input's rate, the output's rate, and the number of output samples."""
-    ways = [in_rate is not None or out_rate is not None, scale is not None, out_length is not None]
-    if sum(ways) > 1:
+    passed = [in_rate is not None or out_rate is not None, scale is not None, out_length is not None]
+    if sum(passed) > 1:
         raise RuntimeError("audio_resample: pass only one of: in_rate and out_rate, scale, or out_length")
-    if not any(ways):
+    if not any(passed):
         raise RuntimeError("audio_resample: pass scale, out_length, or in_rate and out_rate")
     if out_length is not None:
         if out_length < 0:
@@ -157,5 +157,5 @@ def _ratio(samples: int, in_rate: Any, out_rate: Any, scale: Any, out_length: An
     return _scale_rates(samples, float(np.float32(in_rate)), float(np.float32(out_rate)))
 
 
-def _scale_rates(samples: int, before: float, after: float) -> tuple[float, float, int]:
-    return before, after or 1.0, resampled_length(samples, before, after)
+def _scale_rates(samples: int, source_rate: float, target_rate: float) -> tuple[float, float, int]:
+    return source_rate, target_rate or 1.0, resampled_length(samples, source_rate, target_rate)

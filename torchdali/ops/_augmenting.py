@@ -19,15 +19,15 @@ Bytes = Annotated[Tensor, Takes(("HWC", "FHWC"), (torch.uint8,))]
 AnyBytes = Annotated[Tensor, Takes((), (torch.uint8,))]
 
 
-def _not_an_index(index: Tensor, ndim: int) -> str:
+def _index_message(index: Tensor, ndim: int) -> str:
     kind = str(index.dtype).removeprefix("torch.")
     return f"a magnitude bin must be an integer scalar (0-D), got {kind} of {ndim} dimensions"
 
 
-def _no_bin(place: int, count: int, signed: bool) -> str:
+def _bin_message(bin_index: int, count: int, signed: bool) -> str:
     if signed:
-        place, count = place // 2, count // 2
-    return f"invalid magnitude bin {place}; the bins are 0 to {count - 1}"
+        bin_index, count = bin_index // 2, count // 2
+    return f"invalid magnitude bin {bin_index}; the bins are 0 to {count - 1}"
 
 
 @operator(layout="")
@@ -39,10 +39,10 @@ def _row(index: Data, /, *, table: Any, signed: bool = False) -> Data:
             magnitude.
     """
     if index.ndim or index.is_floating_point():
-        raise RuntimeError(_not_an_index(index, index.ndim))
+        raise RuntimeError(_index_message(index, index.ndim))
     number = int(index)
     if not 0 <= number < len(table):
-        raise RuntimeError(_no_bin(number, len(table), signed))
+        raise RuntimeError(_bin_message(number, len(table), signed))
     return torch.as_tensor(table[number])
 
 
@@ -50,21 +50,21 @@ def _row(index: Data, /, *, table: Any, signed: bool = False) -> Data:
 def _rows(index: Tensor, a: Arguments) -> Tensor:
     """Compute `_row` for a batch of indices."""
     if index.ndim != 1 or index.is_floating_point():
-        raise RuntimeError(_not_an_index(index, index.ndim - 1))
+        raise RuntimeError(_index_message(index, index.ndim - 1))
     least, greatest = map(int, index.aminmax())
     if least < 0 or greatest >= len(a.table):
-        raise RuntimeError(_no_bin(least if least < 0 else greatest, len(a.table), a.signed))
+        raise RuntimeError(_bin_message(least if least < 0 else greatest, len(a.table), a.signed))
     return torch.as_tensor(a.table).index_select(0, index.to(torch.int32))
 
 
-def _each_image(function: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:
+def _map_images(function: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:
     return function(images) if images.ndim == 3 else torch.stack([function(i) for i in images])
 
 
 @operator
 def _auto_contrast(image: Bytes, /) -> Bytes:
     """Stretch the intensities of each channel to the full range."""
-    return _each_image(tone.stretch, image)
+    return _map_images(tone.stretch, image)
 
 
 @chunk(_auto_contrast, only_on_devices=True)
@@ -76,7 +76,7 @@ def _stretch_batch(image: Tensor, a: Arguments) -> Any:
 def _contrast_around_mean(image: Bytes, /, *, factor: PerSample[float]) -> Bytes:
     """Multiply each intensity's distance from the image's mean luma by a factor."""
     _check_rgb(image)
-    return _each_image(lambda x: tone.contrast_around_mean(x, factor), image)
+    return _map_images(lambda x: tone.contrast_around_mean(x, factor), image)
 
 
 def _check_rgb(image: Tensor) -> None:

@@ -19,7 +19,7 @@ from torchdali.kernels.boxes import crop as kernel
 from torchdali.kernels.memory import Array
 from torchdali.kernels.window import round_half_away_number
 from torchdali.ops._arguments import UnsetFlag, as_list
-from torchdali.ops._rows import remaining, rows_of
+from torchdali.ops._rows import count_remaining, rows_of
 from torchdali.rng import BatchRng
 from torchdali.tensors import TensorList
 
@@ -39,7 +39,7 @@ def _crop_outputs(arguments: Any) -> int:
     return 3 + int(arguments["inputs"] == 2) + bool(arguments["output_bbox_indices"])
 
 
-_ONE = [1.0, 1.0]  # default value; the code tests with `is` whether the user passed a list, even an equal one
+_DEFAULT_RANGE = [1.0, 1.0]  # default value; the code tests with `is` whether the user passed a list, even an equal one
 
 
 @operator(
@@ -53,7 +53,7 @@ def random_bbox_crop(
     *,
     all_boxes_above_threshold: bool = True,
     allow_no_crop: bool = True,
-    aspect_ratio: list[float] = _ONE,
+    aspect_ratio: list[float] = _DEFAULT_RANGE,
     bbox_layout: str | None = None,
     bbox_prune_threshold: float | None = None,
     crop_shape: PerSample[list[int]] | None = None,
@@ -62,7 +62,7 @@ def random_bbox_crop(
     num_attempts: int = 1,
     output_bbox_indices: bool = False,
     quiet: bool = False,
-    scaling: list[float] = _ONE,
+    scaling: list[float] = _DEFAULT_RANGE,
     shape_layout: str | None = None,
     threshold_type: Annotated[str, one_of(_THRESHOLDS)] = "iou",
     thresholds: list[float] = [0.0],  # noqa: B006  never changed
@@ -125,19 +125,19 @@ def random_bbox_crop(
     rows, counts = _rows(boxes)
     axes = rows.shape[1] // 2
     fixed = crop_shape is not None
-    if fixed and (scaling is not _ONE or aspect_ratio is not _ONE or input_shape is None):
+    if fixed and (scaling is not _DEFAULT_RANGE or aspect_ratio is not _DEFAULT_RANGE or input_shape is None):
         raise batch_level(
             RuntimeError("crop_shape must be passed with input_shape, and without scaling and aspect_ratio")
         )
-    rules = _rules(
+    rules = _make_rules(
         axes, tuple(thresholds), allow_no_crop and not fixed, tuple(scaling), tuple(aspect_ratio), num_attempts,
         total_num_attempts, threshold_type, all_boxes_above_threshold, bbox_prune_threshold,
     )  # fmt: skip
-    order = _order(axes, _box_layout(axes, bbox_layout, ltrb))
-    known = kernel.Boxes(*order.corners(rows.numpy()), counts)
-    sizes = _extents("input_shape", input_shape, shape_layout, len(counts), axes)
-    crops = _extents("crop_shape", crop_shape, shape_layout, len(counts), axes)
-    windows = kernel.search(known, rules, _AttemptNumbers(rng, 1 + 2 * axes), sizes, crops)
+    order = _get_order(axes, _box_layout(axes, bbox_layout, ltrb))
+    packed_boxes = kernel.Boxes(*order.to_corners(rows.numpy()), counts)
+    sizes = _parse_extents("input_shape", input_shape, shape_layout, len(counts), axes)
+    crops = _parse_extents("crop_shape", crop_shape, shape_layout, len(counts), axes)
+    windows = kernel.search(packed_boxes, rules, _AttemptNumbers(rng, 1 + 2 * axes), sizes, crops)
     if not (quiet or windows.found.all()):
         missed = [f"{i} (score {windows.scores[i]:g})" for i in np.flatnonzero(~windows.found)]
         warnings.warn(
@@ -145,16 +145,16 @@ def random_bbox_crop(
             f"{', '.join(missed)} got the best window",
             stacklevel=2,
         )
-    places, left, corners = _select_boxes(known, windows, rules.prune, sizes if fixed else None)
-    columns = [torch.from_numpy(order.back(corners))]
+    kept_indices, kept_counts, corners = _select_boxes(packed_boxes, windows, rules.prune, sizes if fixed else None)
+    columns = [torch.from_numpy(order.from_corners(corners))]
     if labels is not None:
-        columns.append(_labels(labels, known).index_select(0, torch.from_numpy(places)))
+        columns.append(_concat_labels(labels, packed_boxes).index_select(0, torch.from_numpy(kept_indices)))
     if output_bbox_indices:
-        firsts = known.counts.cumsum() - known.counts
-        indices = places - firsts[known.owner[places]]
+        firsts = packed_boxes.counts.cumsum() - packed_boxes.counts
+        indices = kept_indices - firsts[packed_boxes.owner[kept_indices]]
         columns.append(torch.from_numpy(indices.astype(np.int32)))
     outputs: list[BatchOutput] = [torch.from_numpy(windows.start), torch.from_numpy(windows.extent)]
-    outputs += [TensorList.from_rows(column, left) for column in columns]
+    outputs += [TensorList.from_rows(column, kept_counts) for column in columns]
     return tuple(outputs)
 
 
@@ -190,7 +190,7 @@ def _rows(boxes: TensorList) -> tuple[Tensor, Sequence[int]]:
 
 
 @functools.lru_cache(maxsize=64)
-def _rules(
+def _make_rules(
     axes: int, thresholds: Sequence[float], no_crop: bool, scaling: Sequence[float], ratio: Sequence[float],
     attempts: int, total: int, kind: str, all_boxes: bool, prune: float | None,
 ) -> kernel.Rules:  # fmt: skip
@@ -209,12 +209,12 @@ def _rules(
             RuntimeError(f"scaling must be a range [low, high] with 0 <= low <= high, got {list(scaling)}")
         )
     return kernel.Rules(
-        thresholds, no_crop, (scaling[0], scaling[1]), _ratios(axes, ratio), attempts,
+        thresholds, no_crop, (scaling[0], scaling[1]), _parse_ratios(axes, ratio), attempts,
         None if total == -1 else total, kind == "overlap", all_boxes, prune=prune,
     )  # fmt: skip
 
 
-def _ratios(axes: int, values: Sequence[float]) -> tuple[tuple[int, int, float, float], ...]:
+def _parse_ratios(axes: int, values: Sequence[float]) -> tuple[tuple[int, int, float, float], ...]:
     if len(values) not in (2, 6) or not all(0 <= a <= b for a, b in zip(values[::2], values[1::2], strict=True)):
         raise batch_level(
             RuntimeError(
@@ -223,7 +223,7 @@ def _ratios(axes: int, values: Sequence[float]) -> tuple[tuple[int, int, float, 
         )
     pairs = list(itertools.combinations(range(axes), 2))
     ranges = list(zip(values[::2], values[1::2], strict=True))[: len(pairs)] * (1 if len(values) == 6 else len(pairs))
-    return tuple((one, other, *limits) for (one, other), limits in zip(pairs, ranges, strict=True))
+    return tuple((first, second, *limits) for (first, second), limits in zip(pairs, ranges, strict=True))
 
 
 def _box_layout(axes: int, layout: str | None, ltrb: bool) -> str:
@@ -245,60 +245,60 @@ class _NumberOrder:
     """Converts boxes from a layout (an order of a box's numbers) to starts and ends, and back."""
 
     def __init__(self, axes: int, layout: str) -> None:
-        self._sized = "W" in layout
-        names = "xyz"[:axes] + ("WHD" if self._sized else "XYZ")[:axes]
-        self._places = [layout.index(name) for name in names]
-        self._back = [names.index(name) for name in layout]
-        self._plain = layout == names
+        self._has_size = "W" in layout
+        names = "xyz"[:axes] + ("WHD" if self._has_size else "XYZ")[:axes]
+        self._columns = [layout.index(name) for name in names]
+        self._inverse = [names.index(name) for name in layout]
+        self._is_identity = layout == names
 
-    def corners(self, boxes: Array) -> tuple[Array, Array]:
+    def to_corners(self, boxes: Array) -> tuple[Array, Array]:
         """Return the starts and ends ``(n, axes)`` of boxes.
 
         Raises:
             RuntimeError: a box is outside of the image.
         """
-        ordered = boxes if self._plain else boxes[:, self._places]
-        axes = len(self._places) // 2
+        ordered = boxes if self._is_identity else boxes[:, self._columns]
+        axes = len(self._columns) // 2
         low, high = ordered[:, :axes], ordered[:, axes:]
-        high = low + high if self._sized else high
-        if len(boxes) and not (_within(low) and _within(high)):
+        high = low + high if self._has_size else high
+        if len(boxes) and not (_is_normalized(low) and _is_normalized(high)):
             inside = ((low >= 0) & (low <= 1) & (high >= 0) & (high <= 1)).all(axis=1)
             raise RuntimeError(f"boxes must be in [0, 1], got {boxes[~inside][0].tolist()}")
         return low, high
 
-    def back(self, corners: tuple[Array, Array]) -> Array:
+    def from_corners(self, corners: tuple[Array, Array]) -> Array:
         """Convert starts and ends to boxes in this layout."""
         low, high = corners
-        numbers = np.concatenate((low, high - low if self._sized else high), axis=1)
-        return numbers if self._plain else numbers[:, self._back]
+        numbers = np.concatenate((low, high - low if self._has_size else high), axis=1)
+        return numbers if self._is_identity else numbers[:, self._inverse]
 
 
-_order = functools.lru_cache(maxsize=64)(_NumberOrder)
+_get_order = functools.lru_cache(maxsize=64)(_NumberOrder)
 
 
-def _within(numbers: Array) -> bool:
+def _is_normalized(numbers: Array) -> bool:
     return bool(numbers.min() >= 0 and numbers.max() <= 1)
 
 
-def _extents(name: str, value: Any, layout: str | None, count: int, axes: int) -> Array | None:
+def _parse_extents(name: str, value: Any, layout: str | None, count: int, axes: int) -> Array | None:
     """Convert the argument ``input_shape`` or ``crop_shape`` to an array ``(count, axes)`` in the order x, y, z.
 
     Return None if the user didn't pass the argument.
     """
     if value is not None and not isinstance(value, Column):
-        return _always(name, tuple(as_list(value)), layout, axes).repeat(count, 0)
+        return _shared_extents(name, tuple(as_list(value)), layout, axes).repeat(count, 0)
     rows = None if value is None else [tuple(as_list(row)) for row in value]
-    return _checked_extents(name, rows, layout, axes)
+    return _convert_extents(name, rows, layout, axes)
 
 
 @functools.lru_cache(maxsize=64)
-def _always(name: str, row: tuple[int, ...], layout: str | None, axes: int) -> Array:
-    extents = _checked_extents(name, [row], layout, axes)
+def _shared_extents(name: str, row: tuple[int, ...], layout: str | None, axes: int) -> Array:
+    extents = _convert_extents(name, [row], layout, axes)
     assert extents is not None
     return extents
 
 
-def _checked_extents(name: str, rows: Sequence[tuple[int, ...]] | None, layout: str | None, axes: int) -> Array | None:
+def _convert_extents(name: str, rows: Sequence[tuple[int, ...]] | None, layout: str | None, axes: int) -> Array | None:
     names = "WHD"[:axes]
     layout = names if layout is None else layout
     if sorted(layout) != sorted(names):
@@ -323,27 +323,27 @@ def _select_boxes(
     if sizes is not None:
         scale = sizes.astype(np.float32)
         low, high = low / scale, high / scale
-    keep = kernel.keep_boxes(boxes, low, high, prune)
+    mask = kernel.keep_boxes(boxes, low, high, prune)
     if np.count_nonzero(windows.whole):
-        keep |= windows.whole[boxes.owner]
-    places = keep.nonzero()[0]
-    corners = kernel.move_boxes(boxes, places, low, high, windows.whole)
-    return places, remaining(keep, boxes.counts, boxes.owner), corners
+        mask |= windows.whole[boxes.owner]
+    indices = mask.nonzero()[0]
+    corners = kernel.move_boxes(boxes, indices, low, high, windows.whole)
+    return indices, count_remaining(mask, boxes.counts, boxes.owner), corners
 
 
-def _labels(labels: TensorList, boxes: kernel.Boxes) -> Tensor:
+def _concat_labels(labels: TensorList, boxes: kernel.Boxes) -> Tensor:
     """Return the labels of all boxes in one tensor. If a sample has more labels than boxes, only the first are used.
 
     Raises:
         RuntimeError: a sample has fewer labels than boxes.
     """
     counts = boxes.counts.tolist()
-    known: Sequence[int] = [0] * len(counts)
+    label_counts: Sequence[int] = [0] * len(counts)
     if labels.ndim():
-        rows, known = rows_of(labels)
-        if known == counts:
+        rows, label_counts = rows_of(labels)
+        if label_counts == counts:
             return rows
-    if any(there < count for there, count in zip(known, counts, strict=True)):
+    if any(label_count < count for label_count, count in zip(label_counts, counts, strict=True)):
         raise RuntimeError("random_bbox_crop: each box must have a label, got fewer labels than boxes")
     return torch.cat([sample[:count] for sample, count in zip(labels.samples(), counts, strict=True)])
 
@@ -387,38 +387,40 @@ def ssd_random_crop(
     if rows.shape[1] != 4:
         raise RuntimeError(f"boxes must have the shape (N, 4), got {boxes.shape()[0]}")
     numbers = rows.numpy()
-    known = kernel.Boxes(numbers[:, :2], numbers[:, 2:], counts)
+    packed_boxes = kernel.Boxes(numbers[:, :2], numbers[:, 2:], counts)
     rules = kernel.Rules(
-        _SSD, True, (0.3, 1.0), _ratios(2, [0.5, 2.0]), max(num_attempts, 1), None, continue_round=True
+        _SSD, True, (0.3, 1.0), _parse_ratios(2, [0.5, 2.0]), max(num_attempts, 1), None, continue_round=True
     )
-    windows = kernel.search(known, rules, _AttemptNumbers(rng, 5))
-    kept, left, corners = _select_boxes(known, windows, None, None)
-    kept_boxes = TensorList.from_rows(torch.from_numpy(np.concatenate(corners, axis=1)), left)
-    kept_labels = _labels_left(labels, known, kept, left)
-    places = zip(images.samples(), windows.start.tolist(), windows.extent.tolist(), strict=True)
-    cut = [_cut(image, *start, *extent) for image, start, extent in places]
+    windows = kernel.search(packed_boxes, rules, _AttemptNumbers(rng, 5))
+    kept_indices, kept_counts, corners = _select_boxes(packed_boxes, windows, None, None)
+    kept_boxes = TensorList.from_rows(torch.from_numpy(np.concatenate(corners, axis=1)), kept_counts)
+    kept_labels = _select_labels(labels, packed_boxes, kept_indices, kept_counts)
+    image_windows = zip(images.samples(), windows.start.tolist(), windows.extent.tolist(), strict=True)
+    cut = [_crop_image(image, *start, *extent) for image, start, extent in image_windows]
     return cut, kept_boxes, kept_labels
 
 
 deprecate(ssd_random_crop, "random_bbox_crop")
 
 
-def _labels_left(labels: TensorList, boxes: kernel.Boxes, kept: Array, left: Sequence[int]) -> TensorList:
+def _select_labels(
+    labels: TensorList, boxes: kernel.Boxes, kept_indices: Array, kept_counts: Sequence[int]
+) -> TensorList:
     """Return the labels of the kept boxes. As in DALI, a sample may have fewer labels than boxes."""
     counts = boxes.counts.tolist()
-    known = [len(sample) if sample.ndim else 0 for sample in labels.samples()]
-    if all(there >= count for there, count in zip(known, counts, strict=True)):
-        rows = _labels(labels, boxes).index_select(0, torch.from_numpy(kept))
-        return TensorList.from_rows(rows, left)
-    firsts = np.repeat(np.cumsum([0, *counts[:-1]]), left)
-    places = np.split(kept - firsts, np.cumsum(left)[:-1])
-    each = zip(labels.samples(), places, known, strict=True)
-    return TensorList.from_samples([s[torch.from_numpy(p[p < n])] for s, p, n in each])
+    label_counts = [len(sample) if sample.ndim else 0 for sample in labels.samples()]
+    if all(label_count >= count for label_count, count in zip(label_counts, counts, strict=True)):
+        rows = _concat_labels(labels, boxes).index_select(0, torch.from_numpy(kept_indices))
+        return TensorList.from_rows(rows, kept_counts)
+    firsts = np.repeat(np.cumsum([0, *counts[:-1]]), kept_counts)
+    sample_indices = np.split(kept_indices - firsts, np.cumsum(kept_counts)[:-1])
+    samples = zip(labels.samples(), sample_indices, label_counts, strict=True)
+    return TensorList.from_samples([s[torch.from_numpy(p[p < n])] for s, p, n in samples])
 
 
-def _cut(image: Tensor, x: float, y: float, width: float, height: float) -> Tensor:
+def _crop_image(image: Tensor, x: float, y: float, width: float, height: float) -> Tensor:
     """Crop an image to a window whose position and size are relative to the image."""
     rows, columns = image.shape[:2]
-    top, bottom = (round_half_away_number(place * rows) for place in (y, y + height))
-    left, right = (round_half_away_number(place * columns) for place in (x, x + width))
+    top, bottom = (round_half_away_number(edge * rows) for edge in (y, y + height))
+    left, right = (round_half_away_number(edge * columns) for edge in (x, x + width))
     return image[top:bottom, left:right].clone(memory_format=torch.contiguous_format)

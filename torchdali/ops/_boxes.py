@@ -17,7 +17,7 @@ from torchdali.kernels.memory import Array
 __all__ = ["box_encoder"]
 
 
-class _Known:
+class _EncoderConstants:
     """Values that `box_encoder` computes once for all samples.
 
     Raises:
@@ -45,14 +45,14 @@ class _Known:
             raise RuntimeError(f"anchors must be a multiple of 4 numbers, at least 4, got {len(anchors)} numbers")
         self.criteria, self.offset, self.scale = criteria, offset, scale
         corners = torch.tensor(anchors, dtype=torch.float32, device=device).reshape(-1, 4)
-        self.anchors, own = Anchors(corners), center_size(corners)
-        self.place, self.size = (own * scale).chunk(2, 1)
-        self.without = torch.zeros_like(own) if offset else own
+        self.anchors, center_sizes = Anchors(corners), center_size(corners)
+        self.centers, self.sizes = (center_sizes * scale).chunk(2, 1)
+        self.unmatched = torch.zeros_like(center_sizes) if offset else center_sizes
         """The encoded boxes of a sample in which no anchor has a box."""
-        self.means, self.stds = own.new_tensor(means), own.new_tensor(stds)
+        self.means, self.stds = center_sizes.new_tensor(means), center_sizes.new_tensor(stds)
 
         on_cpu = device.type == "cpu"
-        self.arrays = [x.numpy() for x in (own * scale, self.means, self.stds) if on_cpu]
+        self.arrays = [x.numpy() for x in (center_sizes * scale, self.means, self.stds) if on_cpu]
 
     def offsets(self, boxes: Tensor, indices: Tensor) -> Tensor:
         """Return the offsets of boxes from their anchors.
@@ -61,9 +61,9 @@ class _Known:
             boxes: ``(K, 4)``, center and size.
             indices: ``(K,)``: index of each box's anchor.
         """
-        boxes, size = boxes * self.scale, self.size[indices]
-        place = (boxes[:, :2] - self.place[indices]) / size
-        return (torch.cat((place, (boxes[:, 2:] / size).log()), 1) - self.means) / self.stds
+        boxes, size = boxes * self.scale, self.sizes[indices]
+        center_offsets = (boxes[:, :2] - self.centers[indices]) / size
+        return (torch.cat((center_offsets, (boxes[:, 2:] / size).log()), 1) - self.means) / self.stds
 
     def offsets_of_arrays(self, boxes: Array, indices: Array) -> Array:
         """Compute `offsets` with NumPy.
@@ -72,10 +72,10 @@ class _Known:
         calls.
         """
         anchors, means, stds = self.arrays
-        beside, result = anchors[indices], boxes * np.float32(self.scale)
-        result[:, :2] -= beside[:, :2]
-        result[:, :2] /= beside[:, 2:]
-        result[:, 2:] = torch.from_numpy(result[:, 2:] / beside[:, 2:]).log_().numpy()
+        matched_anchors, result = anchors[indices], boxes * np.float32(self.scale)
+        result[:, :2] -= matched_anchors[:, :2]
+        result[:, :2] /= matched_anchors[:, 2:]
+        result[:, 2:] = torch.from_numpy(result[:, 2:] / matched_anchors[:, 2:]).log_().numpy()
         result -= means
         result /= stds
         return result
@@ -86,7 +86,7 @@ class _Encoder:
 
     def __init__(self) -> None:
         self._key: tuple[Any, ...] = ()
-        self._known: _Known | None = None
+        self._constants: _EncoderConstants | None = None
 
     def __call__(
         self,
@@ -99,11 +99,11 @@ class _Encoder:
         **settings: Any,
     ) -> tuple[Tensor, Tensor]:
         key = boxes.device, anchors, offset, settings
-        known = self._known
-        if known is None or key != self._key:
-            known = self._known = _Known(boxes.device, anchors, offset, **settings)
+        constants = self._constants
+        if constants is None or key != self._key:
+            constants = self._constants = _EncoderConstants(boxes.device, anchors, offset, **settings)
             self._key = key
-        return _encode(boxes, labels, known)
+        return _encode(boxes, labels, constants)
 
 
 @operator(layout="", make=_Encoder)
@@ -150,27 +150,29 @@ def box_encoder(
     return _Encoder()(boxes, labels, anchors=anchors, offset=offset, **settings)
 
 
-def _encode(boxes: Tensor, labels: Tensor, known: _Known) -> tuple[Tensor, Tensor]:
+def _encode(boxes: Tensor, labels: Tensor, constants: _EncoderConstants) -> tuple[Tensor, Tensor]:
     _check_boxes(boxes, labels)
-    result, names = known.without.clone(), labels.new_zeros(len(known.anchors))
+    result, encoded_labels = constants.unmatched.clone(), labels.new_zeros(len(constants.anchors))
     if boxes.numel():
-        indices, box = match_boxes(boxes, known.anchors, known.criteria)
+        indices, box = match_boxes(boxes, constants.anchors, constants.criteria)
         on_cpu = boxes.device.type == labels.device.type == "cpu"
         if on_cpu and not boxes.requires_grad:
-            matched = _to_center_size(boxes.numpy()[box])
-            if known.offset:
-                matched = known.offsets_of_arrays(matched, indices)
+            matched = _center_size_array(boxes.numpy()[box])
+            if constants.offset:
+                matched = constants.offsets_of_arrays(matched, indices)
             result.numpy()[indices] = matched
-            names.numpy()[indices] = labels.numpy().reshape(-1)[box]
+            encoded_labels.numpy()[indices] = labels.numpy().reshape(-1)[box]
         else:
-            places, owners = (torch.from_numpy(each).to(boxes.device) for each in (indices, box))
-            near = center_size(boxes[owners])
-            result[places] = known.offsets(near, places) if known.offset else near
-            names[places] = labels.reshape(-1)[owners]
-    return result, names
+            anchor_indices, box_indices = (torch.from_numpy(array).to(boxes.device) for array in (indices, box))
+            matched_boxes = center_size(boxes[box_indices])
+            result[anchor_indices] = (
+                constants.offsets(matched_boxes, anchor_indices) if constants.offset else matched_boxes
+            )
+            encoded_labels[anchor_indices] = labels.reshape(-1)[box_indices]
+    return result, encoded_labels
 
 
-def _to_center_size(boxes: Array) -> Array:
+def _center_size_array(boxes: Array) -> Array:
     """Compute `center_size` with NumPy."""
     low, high = boxes[:, :2], boxes[:, 2:]
     return np.concatenate(((low + high) * np.float32(0.5), high - low), 1)

@@ -35,17 +35,17 @@ def split(input: Any, /, *, predicate: DataNode, **options: Any) -> list[DataNod
     if tracer is None:
         raise RuntimeError("`split` must be called while a pipeline is being defined")
     _check(predicate, "split")
-    outer, value, parts = tracer.scope, as_node(input), []
+    outer, value, branches = tracer.scope, as_node(input), []
     inside = max(outer, nodes.scope_of(value), nodes.scope_of(predicate), key=len)
     name = options.pop("name", None)
     try:
         for truth in (True, False):
             tracer.scope = (*inside, Condition(predicate, truth))
             named = {"name": name if truth else f"{name}[1]"} if name else {}
-            parts.append(lookup("_part")(value, **named, **options))
+            branches.append(lookup("_part")(value, **named, **options))
     finally:
         tracer.scope = outer
-    return parts
+    return branches
 
 
 def merge(input_0: Any, input_1: Any, /, *, predicate: DataNode, **options: Any) -> DataNode:

@@ -11,7 +11,7 @@ from torchdali.declaration.schema import Data, FilePath, OutputCount, shares
 from torchdali.formats.sizes import ByteSize
 from torchdali.reading.datasets import Dataset, LoaderOptions
 
-__all__ = ["ByteSize", "CachePlace", "cache", "cache_in"]
+__all__ = ["ByteSize", "CacheLocation", "cache", "cache_in"]
 
 
 def _check(arguments: Mapping[str, Any]) -> None:
@@ -58,33 +58,33 @@ def cache(
     return (data, *others) if others else data
 
 
-CachePlace = int | str | os.PathLike[str] | None
+CacheLocation = int | str | os.PathLike[str] | None
 """A loader's argument ``cache``: the size of a cache in memory, the folder of a cache, or None for no cache.
 
 A folder is a path, or a text with a path separator.
 """
 
 
-def cache_in(images: Any, place: CachePlace) -> Any:
+def cache_in(images: Any, location: CacheLocation) -> Any:
     """Cache images in memory or in a folder, as a loader's argument ``cache`` specifies.
 
     Args:
         images: Node whose values are the images.
-        place: Value of the argument ``cache``; None to return the node unchanged.
+        location: Value of the argument ``cache``; None to return the node unchanged.
 
     Raises:
         ValueError: the value is neither a size nor a folder.
     """
-    if place is None:
+    if location is None:
         return images
-    if isinstance(place, os.PathLike) or (isinstance(place, str) and os.sep in place):
-        return cache(images, path=place)
+    if isinstance(location, os.PathLike) or (isinstance(location, str) and os.sep in location):
+        return cache(images, path=location)
     try:
-        return cache(images, bytes=place)
+        return cache(images, bytes=location)
     except (TypeError, ValueError):
         raise ValueError(
             f"cache must be a size in memory ('8GB' or a number of bytes) or a folder with a separator "
-            f"('.{os.sep}{place}'), got {place!r}"
+            f"('.{os.sep}{location}'), got {location!r}"
         ) from None
 
 
@@ -100,8 +100,8 @@ def _count_with_labels(arguments: Mapping[str, Any]) -> int:
 
 
 def _cached_layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> tuple[str, ...]:
-    known: tuple[str, ...] = arguments["samples"].layouts
-    return known
+    sample_layouts: tuple[str, ...] = arguments["samples"].layouts
+    return sample_layouts
 
 
 @reader(name="_cached", title="cache", outputs=_cached_count, layout=_cached_layouts, marks=("view",))

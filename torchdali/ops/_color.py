@@ -200,7 +200,7 @@ def _twist_batch(
     if not len(image):
         return NotImplemented
     _check_rgb(image)
-    rows = list(zip(*[per_sample(each, len(image)) for each in (hue, saturation, value, offset)], strict=True))
+    rows = list(zip(*[per_sample(argument, len(image)) for argument in (hue, saturation, value, offset)], strict=True))
     matrices = [twist_matrix(*row[:3]) for row in rows]
     return affine_each_rgb(image, matrices, [(row[3],) * 3 for row in rows], a.dtype or image.dtype, a.out)
 

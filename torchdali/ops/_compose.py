@@ -18,11 +18,11 @@ class _Composition:
 
     def __call__(self, *inputs: Any, **arguments: Any) -> Any:
         """Call the operators one after the other. The arguments are passed to the first operator."""
-        first, *others = self._operators
+        first, *rest = self._operators
         result = first(*inputs, **arguments)
-        for operator in others:
-            several = isinstance(result, list | tuple)
-            result = operator(*result) if several else operator(result)
+        for operator in rest:
+            is_sequence = isinstance(result, list | tuple)
+            result = operator(*result) if is_sequence else operator(result)
         return result
 
 
@@ -38,14 +38,14 @@ def Compose(op_list: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
     """
     if not op_list:
         raise ValueError("Compose needs at least one operator")
-    for each in op_list:
-        if not callable(each):
-            raise TypeError(f"Compose takes operators, got {type(each).__name__}")
+    for item in op_list:
+        if not callable(item):
+            raise TypeError(f"Compose takes operators, got {type(item).__name__}")
     return op_list[0] if len(op_list) == 1 else _Composition(op_list)
 
 
 def _on(device: str) -> set[str]:
-    return {each.schema_name for each in registry.values() if device in each.options.devices}
+    return {operator.schema_name for operator in registry.values() if device in operator.options.devices}
 
 
 def cpu_ops() -> set[str]:

@@ -19,13 +19,13 @@ from torchdali.declaration.batching import truth
 from torchdali.declaration.schema import Arguments, Data, PerSample
 
 
-def _statement(constants: Mapping[str, Any]) -> str:
+def _node_title(constants: Mapping[str, Any]) -> str:
     """Return the title of a node: the construct in the user's code, for example ``and``, ``select`` or ``if``."""
-    named = re.match("the result of `(.+?)`", constants.get("what", ""))
-    return named[1] if named else "if"
+    match = re.match("the result of `(.+?)`", constants.get("what", ""))
+    return match[1] if match else "if"
 
 
-def _chosen_layout(layouts: tuple[str, ...], arguments: Any) -> str:
+def _common_layout(layouts: tuple[str, ...], arguments: Any) -> str:
     first = layouts[0]
     other = next((layout for layout in layouts if layout != first), None)
     if other is not None:
@@ -38,7 +38,7 @@ def _chosen_layout(layouts: tuple[str, ...], arguments: Any) -> str:
 
 def _merged_layout(layouts: tuple[str, ...], arguments: Any) -> str:
     """Return the common layout of the branches that have a layout. A branch without samples may have no layout."""
-    return _chosen_layout(tuple(filter(None, layouts)) or ("",), arguments)
+    return _common_layout(tuple(filter(None, layouts)) or ("",), arguments)
 
 
 class _Chooser:
@@ -52,10 +52,10 @@ class _Chooser:
         value = branches[case]
         assert value is not None, "the executed branch computed nothing"
         if self._kind != (value.dtype, value.ndim):
-            self._see(value, what)
+            self._check_kind(value, what)
         return value
 
-    def _see(self, value: Tensor, what: str) -> None:
+    def _check_kind(self, value: Tensor, what: str) -> None:
         kind = value.dtype, value.ndim
         with self._lock:  # several threads may call this method at the same time
             if self._kind not in (None, kind):
@@ -67,7 +67,7 @@ class _Chooser:
             self._kind = kind
 
 
-def _merger() -> Callable[..., Tensor]:
+def _make_merger() -> Callable[..., Tensor]:
     """Return the function that merges the two branches of one ``if``, sample by sample."""
     choose = _Chooser()
 
@@ -81,7 +81,7 @@ def _describe(dtype: torch.dtype, ndim: int) -> str:
     return f"{str(dtype).removeprefix('torch.')} of {ndim} dimensions"
 
 
-@operator(title=_statement, merges=True, layout=_merged_layout, make=_merger)
+@operator(title=_node_title, merges=True, layout=_merged_layout, make=_make_merger)
 def _merge(
     on_true: Data | None = None,
     on_false: Data | None = None,
@@ -91,10 +91,10 @@ def _merge(
     what: str = "",
 ) -> Data:
     """Return each sample's value from the branch that was executed for the sample."""
-    return _merger()(on_true, on_false, condition=condition, what=what)
+    return _make_merger()(on_true, on_false, condition=condition, what=what)
 
 
-@operator(title=_statement, merges=True, layout=_chosen_layout, make=_Chooser)
+@operator(title=_node_title, merges=True, layout=_common_layout, make=_Chooser)
 def _choose(*branches: Data, case: PerSample[int], what: str = "") -> Data:
     """Return each sample's value from the branch with the index `case`."""
     return _Chooser()(*branches, case=case, what=what)
@@ -109,19 +109,19 @@ def _part(value: Data, /) -> Data:
 @operator(title="select")
 def _case(index: Data, /, *, count: int) -> Data:
     """Round a number up to the index of a branch, and clamp the index to the range of the branches' indices."""
-    return _cases(index[None], count)[0]
+    return _clamp_cases(index[None], count)[0]
 
 
 @chunk(_case)
 def _cases_batch(index: Tensor, a: Arguments) -> Tensor:
-    return _cases(index, a.count)
+    return _clamp_cases(index, a.count)
 
 
-def _cases(index: Tensor, count: int) -> Tensor:
+def _clamp_cases(index: Tensor, count: int) -> Tensor:
     if index.ndim != 1:
         raise RuntimeError(f"the index of a branch must be a scalar (0D), got {index.ndim - 1} dimensions")
-    whole = index.ceil() if index.is_floating_point() else index
-    return whole.to(torch.int32).clamp_(0, count - 1)
+    rounded = index.ceil() if index.is_floating_point() else index
+    return rounded.to(torch.int32).clamp_(0, count - 1)
 
 
 @operator(title="not")

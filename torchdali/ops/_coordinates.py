@@ -29,7 +29,7 @@ from torchdali.kernels.device_cache import device_cache
 from torchdali.kernels.memory import Array, is_array
 from torchdali.kernels.warp import affine
 from torchdali.kernels.window import round_half_away_number
-from torchdali.ops._rows import BatchRows, column, remaining, rows_of, width_of
+from torchdali.ops._rows import BatchRows, column, count_remaining, rows_of, width_of
 from torchdali.tensors import TensorList
 
 __all__ = ["bb_flip", "bbox_rotate", "coord_flip", "coord_transform"]
@@ -48,7 +48,7 @@ _SIZE_TYPES = (np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.uint32), np.d
 # ---------------------------------------------------------------- coord_transform
 
 
-def _flat(value: Any) -> tuple[float, ...] | None:
+def _flatten(value: Any) -> tuple[float, ...] | None:
     """Flatten a number, a list or a list of rows to one tuple."""
     if value is None:
         return None
@@ -58,17 +58,17 @@ def _flat(value: Any) -> tuple[float, ...] | None:
 
 
 @device_cache(maxsize=256)
-def _affine(
+def _build_affine(
     m: tuple[float, ...] | None, mt: tuple[float, ...] | None, t: tuple[float, ...] | None, size: int,
     device: torch.device,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Return the transposed matrix and the translation vector for points with `size` coordinates."""
-    parts = (None if numbers is None else np.array([numbers], np.float32) for numbers in (m, mt, t))
-    matrix, moved = (torch.from_numpy(part[0].copy()) for part in _matrices(*parts, size=size))
-    return matrix.to(device), moved.to(device)
+    arrays = (None if numbers is None else np.array([numbers], np.float32) for numbers in (m, mt, t))
+    matrix, translation = (torch.from_numpy(array[0].copy()) for array in _build_matrices(*arrays, size=size))
+    return matrix.to(device), translation.to(device)
 
 
-def _matrices(m: Array | None, mt: Array | None, t: Array | None, *, size: int) -> list[Array]:
+def _build_matrices(m: Array | None, mt: Array | None, t: Array | None, *, size: int) -> list[Array]:
     """Return the transposed matrices and the translation vectors that the arguments M, MT and T specify.
 
     Args:
@@ -88,13 +88,13 @@ def _matrices(m: Array | None, mt: Array | None, t: Array | None, *, size: int) 
         raise RuntimeError(f"cannot form a matrix with {numbers.shape[1]} elements and {columns} columns")
     else:
         matrix = numbers.reshape(len(numbers), -1, columns)
-    moved = np.zeros((1, 1), np.float32) if t is None else t
-    moved = moved if mt is None else matrix[:, :, -1]
-    if moved.shape[1] not in (1, matrix.shape[1]):
-        raise RuntimeError(f"T must have {matrix.shape[1]} elements, or one for all axes, got {moved.shape[1]}")
-    if moved.shape[1] < matrix.shape[1]:
-        moved = np.broadcast_to(moved, (len(moved), matrix.shape[1]))
-    return [matrix[:, :, :size].transpose(0, 2, 1), moved]
+    translation = np.zeros((1, 1), np.float32) if t is None else t
+    translation = translation if mt is None else matrix[:, :, -1]
+    if translation.shape[1] not in (1, matrix.shape[1]):
+        raise RuntimeError(f"T must have {matrix.shape[1]} elements, or one for all axes, got {translation.shape[1]}")
+    if translation.shape[1] < matrix.shape[1]:
+        translation = np.broadcast_to(translation, (len(translation), matrix.shape[1]))
+    return [matrix[:, :, :size].transpose(0, 2, 1), translation]
 
 
 def _transform(
@@ -109,23 +109,23 @@ def _transform(
     for name, value, columns in (("M", M, points.shape[-1]), ("MT", MT, points.shape[-1] + 1)):
         if isinstance(value, (list, tuple)) and value and isinstance(value[0], (list, tuple)):
             _check_columns(name, len(value[0]), columns)
-    matrix, moved = _affine(_flat(M), _flat(MT), _flat(T), points.shape[-1], points.device)
-    return _map_points(points, matrix, moved, dtype)
+    matrix, translation = _build_affine(_flatten(M), _flatten(MT), _flatten(T), points.shape[-1], points.device)
+    return _map_points(points, matrix, translation, dtype)
 
 
-def _map_points(points: Tensor, matrix: Tensor, moved: Tensor, dtype: torch.dtype) -> Tensor:
+def _map_points(points: Tensor, matrix: Tensor, translation: Tensor, dtype: torch.dtype) -> Tensor:
     """Return ``points @ matrix + translation``. Matrices and translations are broadcast over the points' leading axes.
 
     The product is computed by `torch.bmm`, even for a single sample. `torch.mm` may round differently, and a sample's
     result would then depend on the number of samples in the call.
     """
-    lead, number = points.shape[:-2], math.prod(points.shape[:-2])
-    matrices = matrix.expand(*lead, -1, -1).reshape(number, *matrix.shape[-2:])
-    products = torch.bmm(points.to(torch.float32).reshape(number, *points.shape[-2:]), matrices)
-    return convert(products.view(*points.shape[:-1], matrix.shape[-1]).add_(moved), dtype)
+    lead, count = points.shape[:-2], math.prod(points.shape[:-2])
+    matrices = matrix.expand(*lead, -1, -1).reshape(count, *matrix.shape[-2:])
+    products = torch.bmm(points.to(torch.float32).reshape(count, *points.shape[-2:]), matrices)
+    return convert(products.view(*points.shape[:-1], matrix.shape[-1]).add_(translation), dtype)
 
 
-def _each(name: str, value: Any, columns: int) -> Array | None:
+def _argument_rows(name: str, value: Any, columns: int) -> Array | None:
     """Return an argument as a float32 array with one row per sample, or with one row for all samples."""
     if value is None:
         return None
@@ -180,25 +180,25 @@ def coord_transform(
 
 
 @chunk(coord_transform, takes=("M", "MT", "T"))
-def _transformed_batch(points: Tensor, a: Arguments) -> Tensor:
+def _transform_batch(points: Tensor, a: Arguments) -> Tensor:
     numbers = {name: getattr(a, name) for name in ("M", "MT", "T")}
     if not any(isinstance(value, Column) for value in numbers.values()):
         return _transform(points, **numbers, dtype=a.dtype)
     _check_points(points.dim() - 1, points, a.dtype)
     size = points.shape[-1]
     widths = {"M": size, "MT": size + 1, "T": size}
-    m, mt, t = (_each(name, numbers[name], width) for name, width in widths.items())
-    parts = _matrices(m, mt, t, size=size)
-    matrix, moved = (torch.from_numpy(part.copy()).to(points.device) for part in parts)
-    between = [1] * (points.dim() - 3)
-    matrix = matrix.view(-1, *between, *matrix.shape[1:])
-    return _map_points(points, matrix, moved.view(-1, *between, 1, moved.shape[-1]), a.dtype)
+    m, mt, t = (_argument_rows(name, numbers[name], width) for name, width in widths.items())
+    arrays = _build_matrices(m, mt, t, size=size)
+    matrix, translation = (torch.from_numpy(array.copy()).to(points.device) for array in arrays)
+    singletons = [1] * (points.dim() - 3)
+    matrix = matrix.view(-1, *singletons, *matrix.shape[1:])
+    return _map_points(points, matrix, translation.view(-1, *singletons, 1, translation.shape[-1]), a.dtype)
 
 
 # ---------------------------------------------------------------- flips
 
 
-def _mirrors(axes: Mapping[str, tuple[Any, Any]], names: str, size: int) -> Array:
+def _mirror_table(axes: Mapping[str, tuple[Any, Any]], names: str, size: int) -> Array:
     """Return the factors (1 or -1) and offsets that mirror coordinates: ``out = in * factor + offset``.
 
     Returns:
@@ -209,7 +209,7 @@ def _mirrors(axes: Mapping[str, tuple[Any, Any]], names: str, size: int) -> Arra
     for i, (flip, center) in enumerate(axes[name] for name in names[:size]):
         if isinstance(flip, Column) or flip:
             flipped.append((i, column(flip) != 0, 2 * column(center)))
-    count = max((len(part) for _, *both in flipped for part in both), default=1)
+    count = max((len(array) for _, *arrays in flipped for array in arrays), default=1)
     table = np.zeros((2, count, size), np.float32)
     table[0] = 1
     for i, flips, offsets in flipped:
@@ -254,12 +254,12 @@ def coord_flip(
             raise batch_level(RuntimeError(f"dimension {name!r} not found in the layout {names!r}"))
     axes = {"x": (flip_x, center_x), "y": (flip_y, center_y), "z": (flip_z, center_z)}
     table = BatchRows(points, size)
-    sign, offset = table.spread_array(_mirrors(axes, names, size))
+    sign, offset = table.repeat_rows_array(_mirror_table(axes, names, size))
     if is_array(table.rows):
         result = table.rows.numpy() * sign
         result += offset
         return table.batch(torch.from_numpy(result))
-    sign, offset = (torch.from_numpy(part).to(table.rows.device) for part in (sign, offset))
+    sign, offset = (torch.from_numpy(array).to(table.rows.device) for array in (sign, offset))
     return table.batch(table.rows * sign + offset)
 
 
@@ -273,7 +273,7 @@ def _flip_boxes(boxes: Tensor, mirrored: Sequence[Array], ltrb: bool) -> Tensor:
         ltrb: True if boxes consist of left, top, right and bottom; False for x, y, width and height.
     """
     columns = list(boxes.split(1, 1))
-    for axis, where in enumerate(torch.from_numpy(each).to(boxes.device) for each in mirrored):
+    for axis, where in enumerate(torch.from_numpy(array).to(boxes.device) for array in mirrored):
         low, high = columns[axis], columns[axis + 2]
         if ltrb:  # the mirrored right end is the new left end
             columns[axis], columns[axis + 2] = torch.where(where, 1 - high, low), torch.where(where, 1 - low, high)
@@ -282,7 +282,7 @@ def _flip_boxes(boxes: Tensor, mirrored: Sequence[Array], ltrb: bool) -> Tensor:
     return torch.cat(columns, 1)
 
 
-def _flipped_array(boxes: Array, mirrored: Sequence[Array], ltrb: bool) -> Array:
+def _flip_array(boxes: Array, mirrored: Sequence[Array], ltrb: bool) -> Array:
     """Mirror boxes like `_flip_boxes`, but with NumPy.
 
     This function is several times faster, because it computes only the mirrored coordinates.
@@ -317,9 +317,9 @@ def bb_flip(
     if not len(boxes):
         return boxes
     table = BatchRows(boxes, 4)
-    mirrored = [table.spread_array(column(value) != 0) for value in (horizontal, vertical)]
+    mirrored = [table.repeat_rows_array(column(value) != 0) for value in (horizontal, vertical)]
     if is_array(table.rows):
-        return table.batch(torch.from_numpy(_flipped_array(table.rows.numpy(), mirrored, ltrb)))
+        return table.batch(torch.from_numpy(_flip_array(table.rows.numpy(), mirrored, ltrb)))
     return table.batch(_flip_boxes(table.rows, mirrored, ltrb))
 
 
@@ -386,16 +386,16 @@ def bbox_rotate(
     rows, counts = rows_of(boxes)
     _check_size_type(size)
     columns = (per_sample(v, len(counts)) for v in (angle, input_shape, size))
-    turns = [_turn(a, shape, s, shape_layout, keep_size) for a, shape, s in zip(*columns, strict=True)]
-    table = torch.from_numpy(np.array(turns, np.float32).repeat(counts, 0))
+    rotations = [_rotation_row(a, shape, s, shape_layout, keep_size) for a, shape, s in zip(*columns, strict=True)]
+    table = torch.from_numpy(np.array(rotations, np.float32).repeat(counts, 0))
     result, keep = _rotate_boxes(rows, table, mode, bbox_layout == "xyWH", bbox_normalized, remove_threshold)
     results = [(result, boxes.layout())]
     if labels is not None:
-        results.append((_labels(labels, counts), labels.layout()))
+        results.append((_concat_labels(labels, counts), labels.layout()))
     if not bool(keep.all()):
-        counts = remaining(keep.numpy(), counts)
-        results = [(each[keep], layout) for each, layout in results]
-    batches = [TensorList.from_rows(each, counts, layout) for each, layout in results]
+        counts = count_remaining(keep.numpy(), counts)
+        results = [(values[keep], layout) for values, layout in results]
+    batches = [TensorList.from_rows(values, counts, layout) for values, layout in results]
     return batches[0] if labels is None else tuple(batches)
 
 
@@ -406,36 +406,38 @@ def _check_size_type(size: Any) -> None:
         raise batch_level(RuntimeError(f"size must be int32, int64, uint32 or float32, got {kind}"))
 
 
-def _labels(labels: TensorList, boxes: Sequence[int]) -> Tensor:
+def _concat_labels(labels: TensorList, box_counts: Sequence[int]) -> Tensor:
     """Return the labels of all samples in one tensor, after checking that each sample has one label per box.
 
     Args:
-        boxes: Number of boxes of each sample.
+        box_counts: Number of boxes of each sample.
     """
     for shape in labels.shape():
         if len(shape) > 2 or tuple(shape[1:]) not in ((), (1,)):
             raise RuntimeError(f"labels must have the shape [N] or [N, 1], got {tuple(shape)}")
     rows, counts = rows_of(labels)
-    for i, (there, count) in enumerate(zip(counts, boxes, strict=True)):
-        if there != count:
+    for i, (label_count, count) in enumerate(zip(counts, box_counts, strict=True)):
+        if label_count != count:
             raise RuntimeError(
-                f"labels must have one value per box, got {count} boxes and {there} labels in sample {i}"
+                f"labels must have one value per box, got {count} boxes and {label_count} labels in sample {i}"
             )
     return rows
 
 
-def _turn(angle: float, shape: Sequence[int], size: Sequence[float], layout: str, keep_size: bool) -> tuple[float, ...]:
+def _rotation_row(
+    angle: float, shape: Sequence[int], size: Sequence[float], layout: str, keep_size: bool
+) -> tuple[float, ...]:
     """Return a sample's rotation: cosine, sine, the image's width and height, the canvas's width and height."""
     height, width = _image_size(shape, layout)
-    turned = affine.rotation(angle)
+    rotation = affine.rotation(angle)
     canvas: Sequence[float] = (height, width)
     if size:
         if len(size) != 2:
             raise RuntimeError(f"size must be a height and a width, got {size}")
         canvas = [round_half_away_number(v) for v in size]
     elif not keep_size:
-        canvas = affine.rotated_size(turned, (height, width))
-    return (*turned[0], float(width), float(height), float(canvas[1]), float(canvas[0]))
+        canvas = affine.rotated_size(rotation, (height, width))
+    return (*rotation[0], float(width), float(height), float(canvas[1]), float(canvas[0]))
 
 
 def _check_boxes(mode: str, layout: str, threshold: float) -> None:
@@ -457,37 +459,37 @@ def _image_size(shape: Sequence[int], layout: str) -> tuple[int, int]:
 
 
 def _rotate_boxes(
-    boxes: Tensor, turns: Tensor, mode: str, sized: bool, normalized: bool, threshold: float
+    boxes: Tensor, rotations: Tensor, mode: str, sized: bool, normalized: bool, threshold: float
 ) -> tuple[Tensor, Tensor]:
     """Return the rotated boxes, clipped to the canvas, and a bool tensor that is True for boxes to keep.
 
     Args:
         boxes: ``(n, 4)`` boxes of all samples.
-        turns: ``(n, 6)``: for each box, the values that `_turn` returns for its sample.
+        rotations: ``(n, 6)``: for each box, the values that `_rotation_row` returns for its sample.
         sized: True if boxes have a width and a height; False if they have two corners.
         normalized: True if boxes are relative to the image.
         threshold: Minimum share of a box's area that must be on the canvas to keep the box.
     """
     if boxes.dim() != 2 or boxes.shape[1] != 4:
         raise RuntimeError(f"boxes must have the shape (N, 4) in each sample, got {(*boxes.shape[1:],)}")
-    cos, sin, image, canvas = turns[:, :1], turns[:, 1:2], turns[:, 2:4], turns[:, 4:]
+    cos, sin, image, canvas = rotations[:, :1], rotations[:, 1:2], rotations[:, 2:4], rotations[:, 4:]
     scale = image if normalized else torch.ones_like(image)
     low, high = boxes[:, :2] * scale, boxes[:, 2:] * scale
     extent = high if sized else high - low
     center = low + extent / 2 - image / 2
     x, y = center[:, :1], center[:, 1:]
-    turned = torch.cat([cos * x + sin * y, cos * y - sin * x], 1) + canvas / 2
-    grown = _grown(extent, cos.abs(), sin.abs(), mode) / 2
-    ends = torch.stack([turned - grown, turned + grown])
-    clipped = ends.clamp(min=0).minimum(canvas)
-    before, after = ends[1] - ends[0], clipped[1] - clipped[0]
+    rotated_center = torch.cat([cos * x + sin * y, cos * y - sin * x], 1) + canvas / 2
+    half_extent = _rotated_extent(extent, cos.abs(), sin.abs(), mode) / 2
+    corners = torch.stack([rotated_center - half_extent, rotated_center + half_extent])
+    clipped = corners.clamp(min=0).minimum(canvas)
+    before, after = corners[1] - corners[0], clipped[1] - clipped[0]
     keep = after.prod(1) / before.prod(1) >= threshold
     if normalized:
         clipped, after = clipped / canvas, after / canvas
     return torch.cat([clipped[0], after if sized else clipped[1]], 1), keep
 
 
-def _grown(extent: Tensor, cos: Tensor, sin: Tensor, mode: str) -> Tensor:
+def _rotated_extent(extent: Tensor, cos: Tensor, sin: Tensor, mode: str) -> Tensor:
     """Return the widths and heights of rotated boxes."""
     swapped = extent.flip(1)
     expanded = extent * cos + swapped * sin

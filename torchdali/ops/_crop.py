@@ -51,7 +51,7 @@ from torchdali.kernels.window import (
     resolve_policy,
 )
 from torchdali.ops._arguments import as_list
-from torchdali.ops._on_device import Images, cut_out, images_of, on_their_device, span_of, spans_of
+from torchdali.ops._on_device import Images, cut_out, images_of, int32_on_device, span_of, spans_of
 from torchdali.tensors import TensorList
 
 __all__ = ["crop", "crop_mirror_normalize", "crop_window", "finish_of"]
@@ -59,20 +59,20 @@ __all__ = ["crop", "crop_mirror_normalize", "crop_window", "finish_of"]
 CROP_LAYOUTS = ("HWC", "CHW", "DHWC", "CDHW", "FHWC", "FCHW", "CFHW", "FDHWC", "FCDHW", "CFDHW")
 """Layouts that crops accept. For data without a layout, the first layout with the data's number of axes is used."""
 
-Picture = Annotated[Tensor, Takes(CROP_LAYOUTS)]
+ImageLike = Annotated[Tensor, Takes(CROP_LAYOUTS)]
 
 RENAMED = {"image_type": None, "output_dtype": "dtype"}
 
 _NORMALIZED = (torch.float32, torch.float16, torch.uint8, torch.int8)
 
 
-class _Whole(float):
+class _FullExtent(float):
     """Class of the default 0 of extents. The code can distinguish this default from a 0 that the user passes."""
 
     __slots__ = ()
 
 
-_WHOLE = _Whole(0.0)
+_FULL_EXTENT = _FullExtent(0.0)
 
 Window = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 
@@ -82,9 +82,9 @@ def crop_window(
     layout: str,
     *,
     crop: PerSample[list[float]] | None = None,
-    crop_d: PerSample[float] = _WHOLE,
-    crop_h: PerSample[float] = _WHOLE,
-    crop_w: PerSample[float] = _WHOLE,
+    crop_d: PerSample[float] = _FULL_EXTENT,
+    crop_h: PerSample[float] = _FULL_EXTENT,
+    crop_w: PerSample[float] = _FULL_EXTENT,
     crop_pos_x: PerSample[float] = 0.5,
     crop_pos_y: PerSample[float] = 0.5,
     crop_pos_z: PerSample[float] = 0.5,
@@ -111,7 +111,7 @@ def crop_window(
     Raises:
         RuntimeError: the sizes contradict each other, a position is outside [0, 1], or the rounding is unknown.
     """
-    if crop is None and crop_w is crop_h is crop_d is _WHOLE:
+    if crop is None and crop_w is crop_h is crop_d is _FULL_EXTENT:
         check_rounding(rounding)
         return (), (), ()
     sizes = _window_sizes(None if crop is None else tuple(crop), crop_d, crop_h, crop_w)
@@ -144,19 +144,19 @@ def _window(
 def _window_sizes(crop: tuple[float, ...] | None, d: float, h: float, w: float) -> tuple[float, ...]:
     """Return the window's extents in the order W, H, D. D may be missing. Axes with values below 1 are not cropped."""
     if crop is not None:
-        if not d is h is w is _WHOLE:
+        if not d is h is w is _FULL_EXTENT:
             raise RuntimeError("crop cannot be combined with crop_h, crop_w and crop_d")
         if not 2 <= len(crop) <= 3:
             raise RuntimeError(f"crop must have 2 elements (H, W) or 3 (D, H, W), got {len(crop)}")
         return crop[::-1]
-    if (h is _WHOLE) != (w is _WHOLE) or (w is _WHOLE and d is not _WHOLE):
+    if (h is _FULL_EXTENT) != (w is _FULL_EXTENT) or (w is _FULL_EXTENT and d is not _FULL_EXTENT):
         raise RuntimeError("crop_h and crop_w must be passed together, and crop_d only with both of them")
     return w, h, d
 
 
 @operator(deprecated=RENAMED, marks=("levels",))
 def crop(
-    data: Picture,
+    data: ImageLike,
     /,
     *,
     dtype: DType | None = None,
@@ -165,7 +165,7 @@ def crop(
     layout: Layout,
     out: Out = None,
     **window: Annotated[Any, shares(crop_window)],
-) -> Picture:
+) -> ImageLike:
     """Crop images, sequences of frames or volumes to a window.
 
     Args:
@@ -183,17 +183,17 @@ def crop(
             each other.
     """
     axes, starts, extents = crop_window(data.shape, layout, **window)
-    part = cut(
+    cropped = cut(
         data, axes, starts, extents,
         policy=out_of_bounds_policy, fill=fill_values, channel=layout.find("C"), dtype=dtype,
     )  # fmt: skip
-    return copy_to_out(part, out)
+    return copy_to_out(cropped, out)
 
 
-_OF_THE_WINDOW = argument_names(crop_window)
+_WINDOW_ARGUMENTS = argument_names(crop_window)
 
 
-@narrows(crop, _OF_THE_WINDOW, _OF_THE_WINDOW)
+@narrows(crop, _WINDOW_ARGUMENTS, _WINDOW_ARGUMENTS)
 def _edit(constants: Mapping[str, Any]) -> Edit:
     return Edit.with_constants(narrow_to_crop, constants)
 
@@ -209,13 +209,13 @@ def narrow_to_crop(program: ImageProgram, arguments: Mapping[str, Any], rng: Any
     Returns:
         The program with the crop, or None if the window reaches outside of the image.
     """
-    if _OF_THE_WINDOW.isdisjoint(arguments):
+    if _WINDOW_ARGUMENTS.isdisjoint(arguments):
         return program
-    window = {k: v for k, v in arguments.items() if k in _OF_THE_WINDOW}
-    part = [[0, extent] for extent in program.size]
+    window = {k: v for k, v in arguments.items() if k in _WINDOW_ARGUMENTS}
+    spans = [[0, extent] for extent in program.size]
     for axis, start, extent in zip(*crop_window((*program.size, 3), "HWC", **window), strict=True):
-        part[axis] = [start, extent]
-    (top, height), (left, width) = part
+        spans[axis] = [start, extent]
+    (top, height), (left, width) = spans
     return program.crop(top, left, height, width)
 
 
@@ -248,7 +248,7 @@ def _output_layout(layouts: tuple[str, ...], arguments: Any) -> str:
 
 
 @functools.lru_cache(maxsize=64)
-def _orders(layout: str, output_layout: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _permutations(layout: str, output_layout: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the permutation from the input layout to the output layout, and its inverse."""
     target = output_layout or layout
     if sorted(layout) != sorted(target):
@@ -269,17 +269,17 @@ def windows_inside(data: Tensor, layout: str, window: dict[str, Any]) -> Any:
         batch is empty, the window's size differs from sample to sample, or a window reaches outside of its image.
     """
     array = data.numpy()
-    drawn = {k: v for k, v in window.items() if isinstance(v, Column)}
-    if not len(array) or not drawn.keys() <= {*_POSITIONS.values()}:
+    varying = {k: v for k, v in window.items() if isinstance(v, Column)}
+    if not len(array) or not varying.keys() <= {*_POSITIONS.values()}:
         return None
-    same = {k: v for k, v in window.items() if k not in drawn}
-    axes, starts, extents = crop_window(array.shape[1:], layout, **same)
-    if not drawn or not axes:
+    constants = {k: v for k, v in window.items() if k not in varying}
+    axes, starts, extents = crop_window(array.shape[1:], layout, **constants)
+    if not varying or not axes:
         return cut_windows(array, axes, [starts], extents)
     rounding = window.get("rounding", "round")
     columns = [[start] * len(array) for start in starts]
     for i, axis in enumerate(axes):
-        positions = drawn.get(_POSITIONS["D" if layout[axis] == "F" else layout[axis]])
+        positions = varying.get(_POSITIONS["D" if layout[axis] == "F" else layout[axis]])
         if positions is not None:
             columns[i] = anchors(positions, array.shape[1 + axis], extents[i], rounding)
     return cut_windows(array, axes, list(zip(*columns, strict=True)), extents)
@@ -290,7 +290,7 @@ _POSITIONS = {"W": "crop_pos_x", "H": "crop_pos_y", "D": "crop_pos_z"}
 
 @operator(deprecated=RENAMED, layout=_output_layout)
 def crop_mirror_normalize(
-    data: Picture,
+    data: ImageLike,
     /,
     *,
     dtype: DType = torch.float32,
@@ -306,7 +306,7 @@ def crop_mirror_normalize(
     layout: Layout,
     out: Out = None,
     **window: Annotated[Any, shares(crop_window)],
-) -> Picture:
+) -> ImageLike:
     """Crop, mirror, normalize and transpose images.
 
     ``out = (in - mean) / std * scale + shift``
@@ -336,69 +336,71 @@ def crop_mirror_normalize(
     """
     if dtype not in _NORMALIZED:
         raise RuntimeError(f"dtype must be float32, float16, uint8 or int8, got {dtype}")
-    forth, back = _orders(layout, output_layout)
+    permutation, inverse = _permutations(layout, output_layout)
     policy = resolve_policy(out_of_bounds_policy, borders=False)
-    intersection, extents, part = intersect(data, *crop_window(data.shape, layout, **window), policy)
-    row = layout.index("W") if mirror else None
-    if row is not None and part is not None:
-        part = _mirror_slice(part, row, extents[row])
+    intersection, extents, slices = intersect(data, *crop_window(data.shape, layout, **window), policy)
+    mirror_axis = layout.index("W") if mirror else None
+    if mirror_axis is not None and slices is not None:
+        slices = _mirror_slice(slices, mirror_axis, extents[mirror_axis])
     channel = layout.index("C")
     channels = extents[channel]
-    full = 1 << max(channels - 1, 0).bit_length() if pad_output else channels
+    padded_channels = 1 << max(channels - 1, 0).bit_length() if pad_output else channels
     padded = policy == "pad"
-    shape = tuple([full if axis == channel else extents[axis] for axis in forth])
+    shape = tuple([padded_channels if axis == channel else extents[axis] for axis in permutation])
     if out is None or out.shape != shape or out.dtype != dtype or data.requires_grad:
         out = data.new_empty(shape, dtype=dtype)
     if padded:
-        check_fill(fill_values, [shape[axis] for axis in back], channel)
-    scaling = affine(tuple(as_list(mean)), tuple(as_list(std)), scale, shift, channels, full)
-    if part is None and full == channels:
-        normalize_into(out, intersection, scaling, channel, row, back)
+        check_fill(fill_values, [shape[axis] for axis in inverse], channel)
+    scaling = affine(tuple(as_list(mean)), tuple(as_list(std)), scale, shift, channels, padded_channels)
+    if slices is None and padded_channels == channels:
+        normalize_into(out, intersection, scaling, channel, mirror_axis, inverse)
         return out
-    region = fill_into(out.permute(back), fill_values if padded else (), channel)
+    region = fill_into(out.permute(inverse), fill_values if padded else (), channel)
     region = region.narrow(channel, 0, channels)
-    if part is not None:
-        region = region[part]
-    normalize_into(region, intersection, scaling, channel, row)
+    if slices is not None:
+        region = region[slices]
+    normalize_into(region, intersection, scaling, channel, mirror_axis)
     return out
 
 
-_OF_THE_OUTPUT: dict[str, Any] = {
+_OUTPUT_DEFAULTS: dict[str, Any] = {
     "dtype": torch.float32, "mean": [0.0], "output_layout": "CHW", "scale": 1.0, "shift": 0.0, "std": [1.0],
 }  # fmt: skip
-_OUTSIDE = ("fill_values", "out_of_bounds_policy", "pad_output")
-_BYTES = {"dtype": torch.uint8, "output_layout": "HWC"}
+_BORDER_ARGUMENTS = ("fill_values", "out_of_bounds_policy", "pad_output")
+_UINT8_HWC = {"dtype": torch.uint8, "output_layout": "HWC"}
 
 
 @narrows(
     crop_mirror_normalize,
-    {*_OF_THE_WINDOW, *_OF_THE_OUTPUT, *_OUTSIDE, "mirror"},
-    {*_OF_THE_WINDOW, "mirror"},
+    {*_WINDOW_ARGUMENTS, *_OUTPUT_DEFAULTS, *_BORDER_ARGUMENTS, "mirror"},
+    {*_WINDOW_ARGUMENTS, "mirror"},
 )
-def _edit_all(constants: Mapping[str, Any]) -> Edit | None:
+def _edit_crop_mirror_normalize(constants: Mapping[str, Any]) -> Edit | None:
     if constants.get("pad_output") or constants.get("out_of_bounds_policy", "error") not in POLICIES:
         return None
-    options = _options({k: constants[k] for k in _OF_THE_OUTPUT if k in constants}, constants)
+    options = _options({k: constants[k] for k in _OUTPUT_DEFAULTS if k in constants}, constants)
     return None if options is None else Edit(_narrow_and_mirror(constants), options)
 
 
-def _options(last: Mapping[str, Any], constants: Mapping[str, Any]) -> Callable[[ImageOptions], ImageOptions] | None:
+def _options(
+    output_arguments: Mapping[str, Any], constants: Mapping[str, Any]
+) -> Callable[[ImageOptions], ImageOptions] | None:
     """Return a function that adds the output of `crop_mirror_normalize` to the options of an image program.
 
     See `narrow_to_crop` for image programs. Return None if ``mean``, ``std`` or ``fill_values`` doesn't have 1 or 3
     values, or if the output's layout isn't CHW or HWC.
 
     Args:
-        last: The arguments of `constants` that determine the output's dtype, layout and values.
+        output_arguments: The arguments of `constants` that determine the output's dtype, layout and values.
         constants: All arguments that are the same for all samples.
     """
-    if last == _BYTES:
+    if output_arguments == _UINT8_HWC:
         return ImageOptions.mirror
     numbers = [constants[name] for name in ("mean", "std", "fill_values") if name in constants]
-    fits = all(isinstance(each, list) and len(each) in (1, 3) for each in numbers)
-    if not fits or last.get("output_layout", "CHW") not in ("CHW", "HWC", ""):
+    fits = all(isinstance(values, list) and len(values) in (1, 3) for values in numbers)
+    if not fits or output_arguments.get("output_layout", "CHW") not in ("CHW", "HWC", ""):
         return None
-    output = output_of(**last)
+    output = output_of(**output_arguments)
     return lambda options: options.convert(output)
 
 
@@ -408,11 +410,11 @@ def output_of(**arguments: Any) -> Output:
     Raises:
         RuntimeError, TypeError, ValueError: `crop_mirror_normalize` raises the same error for these arguments.
     """
-    last = {**_OF_THE_OUTPUT, **arguments}
-    planar = last.pop("output_layout") == "CHW"
+    output_arguments = {**_OUTPUT_DEFAULTS, **arguments}
+    planar = output_arguments.pop("output_layout") == "CHW"
     levels = torch.arange(256, dtype=torch.uint8).view(1, 256, 1).expand(1, 256, 3).contiguous()
-    table = crop_mirror_normalize.body(levels, layout=Layout("HWC"), output_layout="CHW", **last)
-    return Output.from_table(table.view(3, 256), planar, scaling=_scaling(**last) if planar else None)
+    table = crop_mirror_normalize.body(levels, layout=Layout("HWC"), output_layout="CHW", **output_arguments)
+    return Output.from_table(table.view(3, 256), planar, scaling=_scaling(**output_arguments) if planar else None)
 
 
 def _scaling(
@@ -432,15 +434,15 @@ def _scaling(
 
 
 def _narrow_and_mirror(constants: Mapping[str, Any]) -> Narrow:
-    window = {k: v for k, v in constants.items() if k in _OF_THE_WINDOW}
-    always = bool(constants.get("mirror", 0))
+    window = {k: v for k, v in constants.items() if k in _WINDOW_ARGUMENTS}
+    mirror = bool(constants.get("mirror", 0))
 
     def narrow(program: ImageProgram, arguments: Mapping[str, Any], rng: Any) -> ImageProgram | None:
-        part: ImageProgram | None = program
+        result: ImageProgram | None = program
         if window or not arguments.keys() <= _MIRROR:
-            part = narrow_to_crop(program, {**window, **arguments})
-        mirrored = arguments.get("mirror", always)
-        return part.flip(True, False) if mirrored and part is not None else part
+            result = narrow_to_crop(program, {**window, **arguments})
+        mirrored = arguments.get("mirror", mirror)
+        return result.flip(True, False) if mirrored and result is not None else result
 
     return narrow
 
@@ -450,21 +452,21 @@ _MIRROR = {"mirror"}
 
 @chunk(crop_mirror_normalize, takes=argument_names(crop_window) | {"mirror"})
 def _normalize_batch(data: Tensor, a: Arguments) -> Any:
-    is_usual = a.layout == "HWC" and data.dtype == torch.uint8 and a.dtype == torch.float32
-    if not is_usual or a.pad_output or not is_array(data):
+    is_common_case = a.layout == "HWC" and data.dtype == torch.uint8 and a.dtype == torch.float32
+    if not is_common_case or a.pad_output or not is_array(data):
         return NotImplemented
     images = windows_inside(data, a.layout, a.of(crop_window))
     if images is None:
         return NotImplemented
     resolve_policy(a.out_of_bounds_policy, borders=False)
     check_fill(a.fill_values, images[0].shape, 2)
-    forth, back = _orders(a.layout, a.output_layout)
+    permutation, inverse = _permutations(a.layout, a.output_layout)
     channels = images[0].shape[2]
     scaling = affine(tuple(as_list(a.mean)), tuple(as_list(a.std)), a.scale, a.shift, channels, channels)
-    shape = (len(images), *[images[0].shape[axis] for axis in forth])
+    shape = (len(images), *[images[0].shape[axis] for axis in permutation])
     result = prepare_out(a.out, shape, a.dtype, data.device)
     mirrored = [m != 0 for m in per_sample(a.mirror, len(images))]
-    normalize_each_into(result, images, scaling, mirrored, back)
+    normalize_each_into(result, images, scaling, mirrored, inverse)
     return result
 
 
@@ -474,7 +476,7 @@ def _normalize_on_device(data: TensorList, a: Arguments) -> Any:
     order = a.output_layout or a.layout
     if images is None or a.pad_output or a.dtype not in (torch.float32, torch.float16) or order not in ("CHW", "HWC"):
         return NotImplemented
-    pair = _windows_of_one_size(images, a.layout, a.of(crop_window))
+    pair = _equal_size_windows(images, a.layout, a.of(crop_window))
     if pair is None:
         return NotImplemented
     windows, (height, width) = pair
@@ -498,11 +500,11 @@ def finish_of(
     channels = images.channels
     scaling = affine(tuple(as_list(mean)), tuple(as_list(std)), scale, shift, channels, channels)
     device, count = images.flat.device, len(images.offsets)
-    flags = on_their_device(mirror, count, device) if isinstance(mirror, Column) else None
+    flags = int32_on_device(mirror, count, device) if isinstance(mirror, Column) else None
     return Finish(flags, bool(flags is None and mirror), scaling, channel_first, dtype)
 
 
-def _windows_of_one_size(images: Images, layout: str, window: dict[str, Any]) -> tuple[Tensor, tuple[int, int]] | None:
+def _equal_size_windows(images: Images, layout: str, window: dict[str, Any]) -> tuple[Tensor, tuple[int, int]] | None:
     """Return the table of windows for `normalize_batch`, on the device, and the windows' common height and width.
 
     Return None if windows have different sizes or reach outside of their images. `crop_mirror_normalize` then processes
@@ -518,7 +520,7 @@ def _windows_of_one_size(images: Images, layout: str, window: dict[str, Any]) ->
         if min(y, x) < 0 or y + height > sides[0] or x + width > sides[1]:
             return None
         count, pixels = len(images.offsets), sides[0] * sides[1]
-        return _same_windows(count, pixels * images.channels, sides[1], y, x, device), (
+        return _repeat_window(count, pixels * images.channels, sides[1], y, x, device), (
             height,
             width,
         )
@@ -533,7 +535,7 @@ def _windows_of_one_size(images: Images, layout: str, window: dict[str, Any]) ->
 
 
 @device_cache(maxsize=64)
-def _same_windows(count: int, values: int, width: int, y: int, x: int, device: torch.device) -> Tensor:
+def _repeat_window(count: int, values: int, width: int, y: int, x: int, device: torch.device) -> Tensor:
     """Return the table of windows on the device, for images of one size that all have the same window."""
     return upload(table([np.arange(count, dtype=np.int64) * values, width, y, x]), device)
 
@@ -542,13 +544,13 @@ def _windows(
     images: Images, layout: str, window: dict[str, Any]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
     """Return the starts and extents of the images' windows, ``(2, N)`` each; None if a window crops the channels."""
-    sides, each = images.sides.T.tolist(), each_of(window)
-    each = each * len(sides) if len(each) == 1 else each
-    windows = [crop_window((h, w, images.channels), layout, **row) for (h, w), row in zip(sides, each, strict=True)]
+    sides, rows = images.sides.T.tolist(), each_of(window)
+    rows = rows * len(sides) if len(rows) == 1 else rows
+    windows = [crop_window((h, w, images.channels), layout, **row) for (h, w), row in zip(sides, rows, strict=True)]
     return spans_of(sides, windows)
 
 
-def _mirror_slice(part: tuple[slice, ...], axis: int, extent: int) -> tuple[slice, ...]:
+def _mirror_slice(slices: tuple[slice, ...], axis: int, extent: int) -> tuple[slice, ...]:
     """Mirror a region of a window (slices within the window) along one axis. `extent` is the window's extent."""
-    low, high, _ = part[axis].indices(extent)
-    return (*part[:axis], slice(extent - high, extent - low), *part[axis + 1 :])
+    low, high, _ = slices[axis].indices(extent)
+    return (*slices[:axis], slice(extent - high, extent - low), *slices[axis + 1 :])

@@ -15,7 +15,7 @@ from torchdali.kernels.color import debayer as kernels
 __all__ = ["debayer"]
 
 _ALGORITHMS = {f"{name}_ocv": name for name in kernels.ALGORITHMS}
-_OF_ACCELERATORS = "default_npp"
+_DEVICE_DEFAULT = "default_npp"
 
 Mosaic = Annotated[Tensor, Takes(("HW", "HWC", "FHW", "FHWC"), (torch.uint8, torch.uint16))]
 
@@ -29,7 +29,7 @@ def debayer(
     image: Mosaic,
     /,
     *,
-    algorithm: Annotated[str, one_of(_ALGORITHMS, [_OF_ACCELERATORS])] | None = None,
+    algorithm: Annotated[str, one_of(_ALGORITHMS, [_DEVICE_DEFAULT])] | None = None,
     blue_position: PerFrame[list[int]],
     layout: Layout,
     out: Out = None,
@@ -58,12 +58,12 @@ def debayer(
         RuntimeError: the dtype isn't supported, height or width is odd or 0, the image has several channels, the
             position is outside of the cell, or the algorithm is unknown or not available.
     """
-    mosaic = _one_channel(image, layout)
-    first = _position(blue_position)
-    chosen = (algorithm or "").lower() or _default(image)
-    if chosen == _OF_ACCELERATORS:
+    mosaic = _drop_channel_axis(image, layout)
+    first = _parse_position(blue_position)
+    chosen = (algorithm or "").lower() or _default_algorithm(image)
+    if chosen == _DEVICE_DEFAULT:
         first = 1 - first[0], 1 - first[1]  # so that the color at `blue_position` is written to the third channel
-    name = _kernel(chosen, image)
+    name = _kernel_name(chosen, image)
     shape = (*mosaic.shape, 1 if name == "gray" else 3)
     if out is None or out.shape != shape or out.dtype != image.dtype:
         out = torch.empty(shape, dtype=image.dtype, device=image.device)
@@ -71,7 +71,7 @@ def debayer(
     return out
 
 
-def _one_channel(image: Tensor, layout: str) -> Tensor:
+def _drop_channel_axis(image: Tensor, layout: str) -> Tensor:
     if layout.endswith("C"):
         if image.shape[-1] != 1:
             raise RuntimeError(
@@ -84,33 +84,33 @@ def _one_channel(image: Tensor, layout: str) -> Tensor:
     return image
 
 
-def _position(value: Any) -> tuple[int, int]:
+def _parse_position(value: Any) -> tuple[int, int]:
     position = tuple(value) if isinstance(value, (list, tuple)) else (value,)
     if len(position) == 1:
         position *= 2
-    if len(position) != 2 or any(place not in (0, 1) for place in position):
+    if len(position) != 2 or any(index not in (0, 1) for index in position):
         raise RuntimeError(f"debayer: blue_position must be a row and a column in a 2x2 cell, got {value}")
     return position[0], position[1]
 
 
-def _default(image: Tensor) -> str:
-    return "bilinear_ocv" if image.device.type == "cpu" else _OF_ACCELERATORS
+def _default_algorithm(image: Tensor) -> str:
+    return "bilinear_ocv" if image.device.type == "cpu" else _DEVICE_DEFAULT
 
 
-def _kernel(algorithm: str, image: Tensor) -> str:
+def _kernel_name(algorithm: str, image: Tensor) -> str:
     """Return the name of an algorithm's kernel.
 
     Raises:
         RuntimeError: the algorithm is unknown, or doesn't support the image's device or dtype.
     """
-    if algorithm == _OF_ACCELERATORS:
+    if algorithm == _DEVICE_DEFAULT:
         if image.device.type == "cpu":
             raise RuntimeError(f"debayer: {algorithm} runs only on accelerators")
         return "bilinear"
     name = _ALGORITHMS.get(algorithm)
     if name is None:
-        known = ", ".join((*_ALGORITHMS, _OF_ACCELERATORS))
-        raise RuntimeError(f"debayer: algorithm must be one of {known}, got {algorithm!r}")
+        supported = ", ".join((*_ALGORITHMS, _DEVICE_DEFAULT))
+        raise RuntimeError(f"debayer: algorithm must be one of {supported}, got {algorithm!r}")
     if name == "vng" and image.dtype != torch.uint8:
         raise RuntimeError(f"debayer: {algorithm} needs uint8 images, got {image.dtype}")
     return name

@@ -66,7 +66,7 @@ def _decode_chain(
         chain: The decoder and the operators after it.
         values: Per-sample arguments of the operators.
     """
-    return _ready(chain).run(data, _columns(values, anchor, extents), None, out)
+    return _get_decoder(chain).run(data, _columns(values, anchor, extents), None, out)
 
 
 @operator(layout=_layout)
@@ -82,7 +82,7 @@ def _random_decode_chain(
     **values: Any,
 ) -> Data:
     """Run a decode chain that draws random numbers; see `_decode_chain`."""
-    return _ready(chain).run(data, _columns(values, anchor, extents), rng, out)
+    return _get_decoder(chain).run(data, _columns(values, anchor, extents), rng, out)
 
 
 def _columns(values: Mapping[str, Any], *inputs: Tensor | None) -> Columns:
@@ -92,7 +92,7 @@ def _columns(values: Mapping[str, Any], *inputs: Tensor | None) -> Columns:
 @chunk(_decode_chain, "encoded")
 @chunk(_random_decode_chain, "encoded")
 def _encoded_implementation(constants: Mapping[str, Any]) -> EncodedBody | None:
-    return None if library() is None else _ready(constants["chain"]).run_together
+    return None if library() is None else _get_decoder(constants["chain"]).run_chunk
 
 
 class _BoundPart:
@@ -110,19 +110,19 @@ class _BoundPart:
         edit = None if narrowing is None else narrowing.edit(part.constants)
         assert edit is not None
         self.edit = edit
-        self._is_random, self._takes_inputs = schema.random, len(schema.inputs) > 1
+        self._is_random, self._has_inputs = schema.random, len(schema.inputs) > 1
         self._axes = [(name, key, self.operator.axes_of(name)) for name, key in part.per_sample.items()]
-        self.varies = bool(self._axes) or self._is_random or self._takes_inputs
+        self.varies = bool(self._axes) or self._is_random or self._has_inputs
         layouts = (layout, *[""] * (len(schema.inputs) - 1))
-        self._body = prepare(self.operator, part.constants, layouts).single
+        self._implementation = prepare(self.operator, part.constants, layouts).single
 
     def arguments(self, values: Columns, count: int) -> Sequence[dict[str, Any]]:
         """Return one dict of arguments per sample. The key "inputs" has the inputs after the encoded image."""
         columns = {name: [shape_values(v, axes, name) for v in values[key]] for name, key, axes in self._axes}
-        if self._takes_inputs:
+        if self._has_inputs:
             columns["inputs"] = list(values.get("inputs", [()] * count))
         if not columns:
-            return [_NOTHING] * count
+            return [_NO_ARGUMENTS] * count
         if len(columns) == 1:  # the common case
             ((name, column),) = columns.items()
             return [{name: value} for value in column]
@@ -136,11 +136,11 @@ class _BoundPart:
             arguments["rng"] = rng
         if self.operator.schema.wants_out:
             arguments["out"] = out
-        result: Tensor = self._body(data, *row.get("inputs", ()), **arguments)
+        result: Tensor = self._implementation(data, *row.get("inputs", ()), **arguments)
         return result
 
 
-_NOTHING: dict[str, Any] = {}
+_NO_ARGUMENTS: dict[str, Any] = {}
 
 
 class _FusedDecoder:
@@ -155,21 +155,21 @@ class _FusedDecoder:
             self._options = options
         first = next((i for i, part in enumerate(self._parts) if part.varies), len(self._parts))
         self._scale = 0 if chain.scaled and chain.parts[0].operator == "decoders.image" else 1
-        self._alike = [part.edit.narrow for part in self._parts[:first] if part.edit.narrow]
-        self._rest = [part for part in self._parts[first:] if part.edit.narrow]
-        self._narrow = [part.edit.narrow for part in self._rest if part.edit.narrow]
-        self._begin = functools.lru_cache(256)(self._common_program)
-        self._numbers = sum(part.edit.numbers for part in self._parts)
+        self._shared_edits = [part.edit.narrow for part in self._parts[:first] if part.edit.narrow]
+        self._varying_parts = [part for part in self._parts[first:] if part.edit.narrow]
+        self._varying_edits = [part.edit.narrow for part in self._varying_parts if part.edit.narrow]
+        self._cached_program = functools.lru_cache(256)(self._common_program)
+        self._random_count = sum(part.edit.numbers for part in self._parts)
         self._finish = self._parts[-1].edit.finish
         names = tuple(part.operator for part in chain.parts)
         self._has_window = names in chain.OF_WINDOWS
-        self._last = [_without_crop(part.part) for part in self._parts[2:]] if self._has_window else []
+        self._tail_parts = [_without_crop(part.part) for part in self._parts[2:]] if self._has_window else []
 
     def _common_program(self, height: int, width: int) -> ImageProgram | None:
         """Build the beginning of the program, which is the same for all images of one size."""
         program: ImageProgram | None = ImageProgram.of(height, width, self._options, scale=self._scale)
-        for narrow in self._alike:
-            program = None if program is None else narrow(program, _NOTHING, None)
+        for narrow in self._shared_edits:
+            program = None if program is None else narrow(program, _NO_ARGUMENTS, None)
         return program
 
     def _build(self, size: tuple[int, int], varying: Sequence[Mapping[str, Any]], rng: Any) -> ImageProgram | None:
@@ -179,8 +179,8 @@ class _FusedDecoder:
             size: Height and width of the image.
             varying: Arguments of the parts whose edits differ from image to image.
         """
-        program = self._begin(*size)
-        for narrow, arguments in zip(self._narrow, varying, strict=True):
+        program = self._cached_program(*size)
+        for narrow, arguments in zip(self._varying_edits, varying, strict=True):
             if program is None:
                 return None
             program = narrow(program, arguments, rng)
@@ -188,10 +188,10 @@ class _FusedDecoder:
 
     def _varying(self, values: Columns, count: int) -> list[Sequence[Mapping[str, Any]]]:
         """Return, for each sample, the arguments of the parts whose edits differ from image to image."""
-        columns = [part.arguments(values, count) for part in self._rest]
+        columns = [part.arguments(values, count) for part in self._varying_parts]
         return list(zip(*columns, strict=True)) if columns else [()] * count
 
-    def run_together(
+    def run_chunk(
         self,
         sources: Sequence[Tensor | str | None],
         out: Tensor | None,
@@ -202,11 +202,11 @@ class _FusedDecoder:
         """Process several samples in one call of the native library; see `EncodedBody`."""
         count = len(sources)
         files = read_headers(sources, self._options.match_pillow)
-        drawn: Sequence[Any] = [None] * count if rngs is None else rngs
-        if self._numbers:
-            draw_ahead(drawn, self._numbers)
+        sample_rngs: Sequence[Any] = [None] * count if rngs is None else rngs
+        if self._random_count:
+            draw_ahead(sample_rngs, self._random_count)
         programs: list[ImageProgram | None] = []
-        for data, rng, varying in zip(files, drawn, self._varying(values, count), strict=True):
+        for data, rng, varying in zip(files, sample_rngs, self._varying(values, count), strict=True):
             size = None if data is None else data.size(self._options.upright)
             programs.append(None if size is None else self._build(size, varying, rng))
         finish = self._finish
@@ -214,7 +214,7 @@ class _FusedDecoder:
         if finish is not None:
             for k, result in enumerate(results):
                 if result is not None:
-                    finish(out[k] if out is not None and result is IN_PLACE else result, drawn[k])
+                    finish(out[k] if out is not None and result is IN_PLACE else result, sample_rngs[k])
         return ChunkResults((results,), [k for k, result in enumerate(results) if result is None])
 
     def run(self, data: Tensor, values: Columns, rng: Rng | None, out: Tensor | None) -> Tensor:
@@ -222,7 +222,7 @@ class _FusedDecoder:
         result, failure = None, None
         try:
             if library() is not None:
-                ((result,),), _ = self.run_together([data], None if out is None else out[None], [rng], values)
+                ((result,),), _ = self.run_chunk([data], None if out is None else out[None], [rng], values)
                 result = out if result is IN_PLACE else result
             if result is None and self._has_window:
                 result = self._run_window(data, values, rng, out)
@@ -248,7 +248,7 @@ class _FusedDecoder:
         pixels = None if program is None else render_resized(data, header, program)
         if pixels is None:
             return None
-        for part in self._last:
+        for part in self._tail_parts:
             with FusedPart(-1):
                 pixels = part.run(pixels, values, None, out)
         return copy_to_out(pixels, out)
@@ -264,13 +264,13 @@ class _FusedDecoder:
         return copy_to_out(data, out)
 
 
-_ready = functools.lru_cache(maxsize=64)(_FusedDecoder)
+_get_decoder = functools.lru_cache(maxsize=64)(_FusedDecoder)
 
 
 def _without_crop(part: ChainPart) -> _BoundPart:
     """Return a part for `crop_mirror_normalize` without the crop, for images that are already cropped."""
     names = argument_names(crop_window)
     constants, per_sample = (
-        {k: v for k, v in each.items() if k not in names} for each in (part.constants, part.per_sample)
+        {k: v for k, v in arguments.items() if k not in names} for arguments in (part.constants, part.per_sample)
     )
     return _BoundPart(ChainPart(part.operator, constants, per_sample), "HWC")

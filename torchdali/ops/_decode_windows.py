@@ -19,7 +19,7 @@ from torchdali.kernels.native import AxisRegion
 from torchdali.kernels.resample.separable import count_lines_read, resample
 from torchdali.ops._resize import arguments_of, axes_of, resampling
 
-__all__ = ["render_resized", "resized_part"]
+__all__ = ["render_resized", "resize_region"]
 
 _DECODER = FusedPart(0)
 _BORDER = 2  # number of rows or columns at each edge that linear filters may compute from pixels outside of the image
@@ -39,7 +39,7 @@ def render_resized(data: Tensor, header: ImageHeader, program: ImageProgram) -> 
     if program.scale <= 1 and program.window[2:] == header.size(options.upright):
         if program.size == (rows.size, columns.size):
             return None
-        return resized_part(program, filters, lambda bottom: _decode_upper(data, bottom, decoding))
+        return resize_region(program, filters, lambda bottom: _decode_upper(data, bottom, decoding))
     with _DECODER:
         pixels, region = _decode_window(data, program, decoding)
     resized = resampling(pixels, (rows.size, columns.size), region, False, **filters)
@@ -66,19 +66,19 @@ def _decode_window(
     return crop.pixels, [(crop.y, crop.y + crop.h), (crop.x, crop.x + crop.w)]
 
 
-def resized_part(program: ImageProgram, filters: Mapping[str, Any], pixels: Callable[[int], Tensor]) -> Tensor:
+def resize_region(program: ImageProgram, filters: Mapping[str, Any], pixels: Callable[[int], Tensor]) -> Tensor:
     """Resize an image, but compute only the region of the result that a program keeps.
 
     Args:
         filters: Arguments of `resampling` that choose the filters.
         pixels: Function of a number n that returns at least the upper n rows of the image.
     """
-    rows, columns = axes_kept = program.rows, program.columns
-    region = [(each.low, each.high) for each in axes_kept]
+    rows, columns = axis_regions = program.rows, program.columns
+    region = [(axis.low, axis.high) for axis in axis_regions]
     axes = axes_of((rows.last, columns.last), (rows.size, columns.size), region, **filters)
-    kept, at_border = [(each.start, each.extent) for each in axes_kept], any(map(_is_at_border, axes_kept))
-    bottom = count_lines_read(axes[0], kept[0], at_border)
-    return resample(pixels(bottom), axes, torch.uint8, patch_border=at_border, windows=kept)
+    windows, at_border = [(axis.start, axis.extent) for axis in axis_regions], any(map(_is_at_border, axis_regions))
+    bottom = count_lines_read(axes[0], windows[0], at_border)
+    return resample(pixels(bottom), axes, torch.uint8, patch_border=at_border, windows=windows)
 
 
 def _is_at_border(axis: AxisRegion) -> bool:

@@ -30,7 +30,7 @@ Window = tuple[int, int, int, int]
 
 _DEVICES = ("cpu", "mixed")
 _MIXED = ("jpeg_fancy_upsampling",)
-_OLD: dict[str, str | None] = {
+_DEPRECATED: dict[str, str | None] = {
     "memory_stats": None,
     "split_stages": None,
     "use_chunk_allocator": None,
@@ -117,7 +117,7 @@ def cache_hints(
     """
 
 
-@operator(name="decoders.image", layout="HWC", devices=_DEVICES, only_mixed=_MIXED, deprecated=_OLD)
+@operator(name="decoders.image", layout="HWC", devices=_DEVICES, only_mixed=_MIXED, deprecated=_DEPRECATED)
 def image(
     data: Encoded,
     /,
@@ -137,10 +137,10 @@ def image(
         DecodeError: the data is empty, damaged or truncated, the image is too large, or the format is unknown.
         RuntimeError: the dtype is not supported.
     """
-    return _decode(data, **_of(arguments, _DECODING))
+    return _decode(data, **_select(arguments, _DECODING))
 
 
-@operator(name="decoders.image_crop", layout="HWC", devices=_DEVICES, only_mixed=_MIXED, deprecated=_OLD)
+@operator(name="decoders.image_crop", layout="HWC", devices=_DEVICES, only_mixed=_MIXED, deprecated=_DEPRECATED)
 def image_crop(
     data: Encoded,
     /,
@@ -159,15 +159,15 @@ def image_crop(
         RuntimeError: the sizes contradict each other, or the window reaches outside of the image.
         DecodeError: see `image`.
     """
-    window = _of(arguments, _CROP)
+    window = _select(arguments, _CROP)
 
     def choose(height: int, width: int) -> Window:
-        return place_window((height, width), *crop_window((height, width), "HW", **window))
+        return complete_window((height, width), *crop_window((height, width), "HW", **window))
 
-    return _decode_window(data, choose, **_of(arguments, _DECODING))
+    return _decode_window(data, choose, **_select(arguments, _DECODING))
 
 
-@operator(name="decoders.image_slice", layout="HWC", devices=_DEVICES, only_mixed=_MIXED, deprecated=_OLD)
+@operator(name="decoders.image_slice", layout="HWC", devices=_DEVICES, only_mixed=_MIXED, deprecated=_DEPRECATED)
 def image_slice(
     data: Encoded,
     anchor: Data | None = None,
@@ -191,13 +191,13 @@ def image_slice(
             image.
         DecodeError: see `image`.
     """
-    window = _of(arguments, _SLICE)
+    window = _select(arguments, _SLICE)
 
     def choose(height: int, width: int) -> Window:
         size = (height, width)
-        return place_window(size, *slice_window(size, "HW", anchor, extents, **window))
+        return complete_window(size, *slice_window(size, "HW", anchor, extents, **window))
 
-    return _decode_window(data, choose, **_of(arguments, _DECODING))
+    return _decode_window(data, choose, **_select(arguments, _DECODING))
 
 
 def choose_window(
@@ -212,7 +212,7 @@ def choose_window(
     return random_window(rng.random, height, width, num_attempts, random_area, random_aspect_ratio)
 
 
-@operator(name="decoders.image_random_crop", layout="HWC", devices=_DEVICES, only_mixed=_MIXED, deprecated=_OLD)
+@operator(name="decoders.image_random_crop", layout="HWC", devices=_DEVICES, only_mixed=_MIXED, deprecated=_DEPRECATED)
 def image_random_crop(
     data: Encoded,
     /,
@@ -243,7 +243,7 @@ def image_random_crop(
     def choose(height: int, width: int) -> Window:
         return choose_window(rng, height, width, num_attempts, random_area, random_aspect_ratio)
 
-    return _decode_window(data, choose, **_of(arguments, _DECODING))
+    return _decode_window(data, choose, **_select(arguments, _DECODING))
 
 
 @operator(layout="", devices=("cpu",))
@@ -288,7 +288,7 @@ _SLICE = (
 )  # fmt: skip
 
 
-def _of(arguments: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+def _select(arguments: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
     return {name: arguments[name] for name in names if name in arguments}
 
 
@@ -338,21 +338,23 @@ def _decode_window(
             data, *window, adjust_orientation=adjust_orientation, fast=use_fast_idct, fancy=jpeg_fancy_upsampling,
             header=header,
         )  # fmt: skip
-    whole = _decode(data, adjust_orientation, dtype, jpeg_fancy_upsampling, output_type, use_fast_idct)
-    y, x, h, w = choose(whole.shape[0], whole.shape[1])
-    return whole[y : y + h, x : x + w]
+    pixels = _decode(data, adjust_orientation, dtype, jpeg_fancy_upsampling, output_type, use_fast_idct)
+    y, x, h, w = choose(pixels.shape[0], pixels.shape[1])
+    return pixels[y : y + h, x : x + w]
 
 
-def place_window(size: tuple[int, int], axes: Sequence[int], starts: Sequence[int], extents: Sequence[int]) -> Window:
+def complete_window(
+    size: tuple[int, int], axes: Sequence[int], starts: Sequence[int], extents: Sequence[int]
+) -> Window:
     """Return the window that is cropped on the axes in `axes`, and has the image's full extent on the other axes.
 
     Raises:
         RuntimeError: the window is empty or reaches outside of the image.
     """
-    place, window = [0, 0], list(size)
+    corner, sides = [0, 0], list(size)
     for axis, start, extent in zip(axes, starts, extents, strict=True):
-        place[axis], window[axis] = start, extent
-    (y, x), (h, w) = place, window
+        corner[axis], sides[axis] = start, extent
+    (y, x), (h, w) = corner, sides
     if h < 1 or w < 1:
         raise RuntimeError(f"the window [{y}:{y + h}, {x}:{x + w}] is empty")
     if y < 0 or x < 0 or y + h > size[0] or x + w > size[1]:
@@ -378,8 +380,8 @@ def _edit(constants: Mapping[str, Any], narrow: Narrow | None = None) -> Edit | 
         constants: Arguments of the decoder that are the same for all samples.
         narrow: Function that adds the decoder's crop to a program; None if the decoder doesn't crop.
     """
-    usual = constants.get("output_type", DALIImageType.RGB) == DALIImageType.RGB
-    if not usual or constants.get("dtype", torch.uint8) != torch.uint8:
+    is_rgb = constants.get("output_type", DALIImageType.RGB) == DALIImageType.RGB
+    if not is_rgb or constants.get("dtype", torch.uint8) != torch.uint8:
         return None
     options = decoding_options(constants)
     return Edit(narrow, lambda _: options)
@@ -397,33 +399,33 @@ narrows(image, _HINTS)(_edit)
 
 
 @narrows(image_crop, _HINTS | frozenset(_CROP), _CROP)
-def _edit_by_crop(constants: Mapping[str, Any]) -> Edit | None:
-    window = _of(constants, _CROP)
+def _edit_crop(constants: Mapping[str, Any]) -> Edit | None:
+    window = _select(constants, _CROP)
 
     def narrow(program: ImageProgram, arguments: Mapping[str, Any], rng: Any) -> ImageProgram | None:
-        return program.crop(*place_window(program.size, *crop_window(program.size, "HW", **{**window, **arguments})))
+        return program.crop(*complete_window(program.size, *crop_window(program.size, "HW", **{**window, **arguments})))
 
     return _edit(constants, narrow)
 
 
 @narrows(image_slice, _HINTS | frozenset(_SLICE), _SLICE)
-def _edit_by_slice(constants: Mapping[str, Any]) -> Edit | None:
-    window = _of(constants, _SLICE)
+def _edit_slice(constants: Mapping[str, Any]) -> Edit | None:
+    window = _select(constants, _SLICE)
 
     def narrow(program: ImageProgram, arguments: Mapping[str, Any], rng: Any) -> ImageProgram | None:
-        inputs, own = arguments["inputs"], _of(arguments, _SLICE)
+        inputs, sample_window = arguments["inputs"], _select(arguments, _SLICE)
         return program.crop(
-            *place_window(program.size, *slice_window(program.size, "HW", *inputs, **{**window, **own}))
+            *complete_window(program.size, *slice_window(program.size, "HW", *inputs, **{**window, **sample_window}))
         )
 
     return _edit(constants, narrow)
 
 
 @narrows(image_random_crop, _HINTS | frozenset(_RANDOM))
-def _edit_at_random(constants: Mapping[str, Any]) -> Edit | None:
-    choosing = _of(constants, _RANDOM)
+def _edit_random_crop(constants: Mapping[str, Any]) -> Edit | None:
+    options = _select(constants, _RANDOM)
 
     def narrow(program: ImageProgram, arguments: Mapping[str, Any], rng: Rng) -> ImageProgram | None:
-        return program.crop(*choose_window(rng, *program.size, **choosing))
+        return program.crop(*choose_window(rng, *program.size, **options))
 
     return _edit(constants, narrow)

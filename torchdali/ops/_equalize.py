@@ -37,7 +37,7 @@ def equalize(image: Equalized, /, *, layout: Layout, out: Out = None) -> Equaliz
     Raises:
         RuntimeError: the dtype isn't uint8, the image has no pixels, or the number of channels isn't from 1 to 128.
     """
-    result = _place(image, out)
+    result = _allocate_output(image, out)
     source, target = _channel_last(image, layout), _channel_last(result, layout)
     channels = source.shape[-1]
     if not 1 <= channels <= _CHANNELS:
@@ -47,7 +47,7 @@ def equalize(image: Equalized, /, *, layout: Layout, out: Out = None) -> Equaliz
     return result
 
 
-def _place(image: Tensor, out: Tensor | None) -> Tensor:
+def _allocate_output(image: Tensor, out: Tensor | None) -> Tensor:
     """Return a tensor for the result: `out` if it has the image's shape and dtype, otherwise a new tensor."""
     if out is not None and out.shape == image.shape and out.dtype == image.dtype:
         return out
@@ -91,7 +91,7 @@ def clahe(
         RuntimeError: the image has no pixels, or ``tiles_x`` or ``tiles_y`` is below 1.
     """
     _check_clahe(image, tiles_x, tiles_y)
-    result = _place(image, out)
+    result = _allocate_output(image, out)
     if image.shape[-1] == 1 or not luma_only:
         histogram.equalize_tiles(image, result, tiles_y, tiles_x, clip_limit)
         return result

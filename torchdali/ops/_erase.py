@@ -64,27 +64,27 @@ def erase(
             have different numbers of values, or ``normalized`` is combined with ``normalized_anchor`` or
             ``normalized_shape``.
     """
-    how = _relative(
+    relative = _relative(
         centered_anchor=centered_anchor, normalized=normalized, normalized_anchor=normalized_anchor,
         normalized_shape=normalized_shape,
     )  # fmt: skip
-    which = _axes(axes, axis_names, layout, data.ndim)
+    axis_indices = _axes(axes, axis_names, layout, data.ndim)
     fill, channel = as_list(fill_value), layout.find("C")
     check_fill(fill, data.shape, channel)
-    lengths = tuple([data.shape[axis] for axis in which])
-    starts, sizes = _flat(anchor), _flat(shape)
+    lengths = tuple([data.shape[axis] for axis in axis_indices])
+    starts, sizes = _flatten(anchor), _flatten(shape)
     filled = copy_to_out(data, out)
     filled = data.clone() if filled is data else filled
     value = _value(fill, data, channel)
-    for place in _regions(starts, sizes, which, lengths, how, data.ndim):
+    for region in _regions(starts, sizes, axis_indices, lengths, relative, data.ndim):
         if isinstance(value, Tensor):
-            filled[place] = value[place]
+            filled[region] = value[region]
         else:
-            filled[place].fill_(value)
+            filled[region].fill_(value)
     return filled
 
 
-def _flat(value: Any) -> tuple[float, ...]:
+def _flatten(value: Any) -> tuple[float, ...]:
     """Flatten an argument to one tuple of numbers. Arguments with a value per sample may have one row per region."""
     return tuple(number for row in as_list(value) for number in as_list(row))
 
@@ -94,30 +94,30 @@ def _erase_batch(data: Tensor, a: Arguments) -> Any:
     if data.is_cpu and not is_array(data):
         return NotImplemented
     count, extents, channel = len(data), data.shape[1:], a.layout.find("C")
-    which = _axes(a.axes, a.axis_names, a.layout, len(extents))
-    lengths, relative = tuple([extents[axis] for axis in which]), _relative(**a.of(_relative))
+    axis_indices = _axes(a.axes, a.axis_names, a.layout, len(extents))
+    lengths, relative = tuple([extents[axis] for axis in axis_indices]), _relative(**a.of(_relative))
     columns = [per_sample(value, count) for value in (a.anchor, a.shape, a.fill_value)]
     fills = [tuple(as_list(fill)) for fill in columns[2]]
     for fill in set(fills):
         check_fill(fill, extents, channel)
-    places = (
-        list(_regions(_flat(start), _flat(size), which, lengths, relative, len(extents)))
+    sample_regions = (
+        list(_regions(_flatten(start), _flatten(size), axis_indices, lengths, relative, len(extents)))
         for start, size in zip(columns[0], columns[1], strict=True)
     )
     if data.is_cpu:
-        return _filled_arrays(data, places, fills, channel, a.out)
-    return fill_spans(data, places, fills, channel)
+        return _fill_arrays(data, sample_regions, fills, channel, a.out)
+    return fill_spans(data, sample_regions, fills, channel)
 
 
-def _filled_arrays(
-    data: Tensor, places: Iterable[list[tuple[slice, ...]]], fills: Sequence[tuple[float, ...]], channel: int,
+def _fill_arrays(
+    data: Tensor, sample_regions: Iterable[list[tuple[slice, ...]]], fills: Sequence[tuple[float, ...]], channel: int,
     out: Tensor | None,
 ) -> Tensor:  # fmt: skip
     """Fill regions of samples on the CPU, with NumPy.
 
     Args:
         data: ``(N, ...)``.
-        places: Regions of each sample, as slices.
+        sample_regions: Regions of each sample, as slices.
         fills: Fill value of each sample: one number, or one per channel.
         channel: Axis of the channels in a sample; -1 for no channel axis.
         out: Tensor that the result may be written to.
@@ -125,13 +125,13 @@ def _filled_arrays(
     filled = copy_to_out(data, out)
     filled = filled.clone() if filled is data else filled
     values: dict[tuple[float, ...], Any] = {}
-    for result, regions, fill in zip(filled.numpy(), places, fills, strict=True):
+    for result, regions, fill in zip(filled.numpy(), sample_regions, fills, strict=True):
         if fill not in values:
             value = _value(fill, data[0], channel)
             values[fill] = value.numpy() if isinstance(value, Tensor) else value
         value = values[fill]
-        for place in regions:
-            result[place] = value[place] if isinstance(value, np.ndarray) else value
+        for region in regions:
+            result[region] = value[region] if isinstance(value, np.ndarray) else value
     return filled
 
 
@@ -151,15 +151,15 @@ def _relative(
 def _value(fill: Sequence[float], data: Tensor, channel: int) -> Any:
     """Return the value that regions are filled with: a number, or a tensor in the data's shape."""
     if len(fill) > 1:
-        return _content(fill, data, channel)
+        return _channel_fill(fill, data, channel)
     return fill_number(fill[0] if fill else 0.0, data.dtype)
 
 
 def _regions(
     anchor: tuple[float, ...], shape: tuple[float, ...], axes: Sequence[int], lengths: tuple[int, ...],
-    how: tuple[bool, bool, bool], ndim: int,
+    relative: tuple[bool, bool, bool], ndim: int,
 ) -> Iterator[tuple[slice, ...]]:  # fmt: skip
-    spans = _spans(anchor, shape, lengths, *how)
+    spans = _spans(anchor, shape, lengths, *relative)
     for first in range(0, len(spans), len(axes)):
         region = [slice(None)] * ndim
         for axis, span in zip(axes, spans[first:], strict=False):
@@ -210,12 +210,12 @@ def _spans(
     return spans
 
 
-def _content(fill: Sequence[float], data: Tensor, channel: int) -> Tensor:
+def _channel_fill(fill: Sequence[float], data: Tensor, channel: int) -> Tensor:
     """Return a tensor of the data's shape that contains one fill value per channel.
 
     The tensor is broadcast from a small tensor. The last axis isn't broadcast, because a copy from a broadcast last
     axis is slow.
     """
-    kept = {channel, data.ndim - 1, channel - 1 if channel == data.ndim - 1 else channel}
-    shape = [n if axis in kept else 1 for axis, n in enumerate(data.shape)]
+    full_axes = {channel, data.ndim - 1, channel - 1 if channel == data.ndim - 1 else channel}
+    shape = [n if axis in full_axes else 1 for axis, n in enumerate(data.shape)]
     return fill_tensor(shape, fill, data.dtype, channel, data.device).expand(data.shape)

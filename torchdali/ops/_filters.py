@@ -43,7 +43,7 @@ Filtered = Annotated[Tensor, Takes(every_axis=True)]
 Morphed = Annotated[Tensor, Takes(_PLANAR, names=False)]
 
 
-def _spatial(layout: str, ndim: int) -> list[int]:
+def _spatial_axes(layout: str, ndim: int) -> list[int]:
     """Return the axes to filter: all axes except frames and channels, or all axes if the layout is empty."""
     _check_axes(layout)
     axes = [i for i, name in enumerate(layout) if name not in "FC"] if layout else list(range(ndim))
@@ -73,7 +73,7 @@ def _check_axes(layout: str) -> None:
     raise batch_level(RuntimeError(wrong))
 
 
-def _result_type(x: Tensor, dtype: torch.dtype | None) -> torch.dtype:
+def _output_dtype(x: Tensor, dtype: torch.dtype | None) -> torch.dtype:
     if dtype not in (None, x.dtype, torch.float32):
         raise RuntimeError(f"dtype must be the input's ({x.dtype}) or float32, got {dtype}")
     return dtype or x.dtype
@@ -105,39 +105,39 @@ def gaussian_blur(
     Raises:
         RuntimeError: ``sigma`` and ``window_size`` are both 0 for an axis, or a window is even or wider than 131072.
     """
-    kind = _result_type(data, dtype)
-    axes = _spatial(layout, data.ndim)
-    windows = _windows(sigma, window_size, len(axes))
-    total = linear.separable(data, axes, windows, _room(data, kind, out))
-    return _finish(total, data.dtype, kind, out)
+    kind = _output_dtype(data, dtype)
+    axes = _spatial_axes(layout, data.ndim)
+    windows = _gaussian_windows(sigma, window_size, len(axes))
+    total = linear.separable(data, axes, windows, _output_buffer(data, kind, out))
+    return _to_output(total, data.dtype, kind, out)
 
 
 @chunk(gaussian_blur, takes=("sigma", "window_size"), only_on_devices=True)
 def _blur_batch(data: Tensor, a: Arguments) -> Tensor:
-    kind, axes = _result_type(data, a.dtype), _spatial(a.layout, data.ndim - 1)
+    kind, axes = _output_dtype(data, a.dtype), _spatial_axes(a.layout, data.ndim - 1)
     columns = [per_sample(value, len(data)) for value in (a.sigma, a.window_size)]
-    each = [_windows(sigma, size, len(axes)) for sigma, size in zip(*columns, strict=True)]
-    windows = [linear.stack_windows(column, data) for column in zip(*each, strict=True)]
+    sample_windows = [_gaussian_windows(sigma, size, len(axes)) for sigma, size in zip(*columns, strict=True)]
+    windows = [linear.stack_windows(column, data) for column in zip(*sample_windows, strict=True)]
     total = linear.separable(data, [axis + 1 for axis in axes], windows)
-    return _finish(total, data.dtype, kind, a.out)
+    return _to_output(total, data.dtype, kind, a.out)
 
 
-def _windows(sigma: list[float], window_size: list[int], axes: int) -> list[tuple[float, ...]]:
+def _gaussian_windows(sigma: list[float], window_size: list[int], axes: int) -> list[tuple[float, ...]]:
     """Return the weights of the Gaussian window for each axis."""
     pairs = zip(match_axes("sigma", sigma, axes), match_axes("window_size", window_size, axes), strict=True)
     return [_gaussian(float(deviation), int(window), axis) for axis, (deviation, window) in enumerate(pairs)]
 
 
-def _room(x: Tensor, dtype: torch.dtype, out: Tensor | None) -> Tensor | None:
+def _output_buffer(x: Tensor, dtype: torch.dtype, out: Tensor | None) -> Tensor | None:
     """Return the tensor that a filter writes its result into, or None to let the filter allocate the tensor.
 
-    On the CPU, a filter with uint8 input and output writes float32 values, and `_finish` then converts the values to
+    On the CPU, a filter with uint8 input and output writes float32 values, and `_to_output` then converts the values to
     uint8. All other filters write into `out` (the sample's memory in the output batch), unless `out` is None.
     """
     return torch.empty(x.shape, dtype=torch.float32) if x.is_cpu and x.dtype == dtype == torch.uint8 else out
 
 
-def _finish(x: Tensor, source: torch.dtype, dtype: torch.dtype, out: Tensor | None) -> Tensor:
+def _to_output(x: Tensor, source: torch.dtype, dtype: torch.dtype, out: Tensor | None) -> Tensor:
     """Convert a filter's result `x` to the output dtype; `x` may be overwritten."""
     if source == dtype == torch.uint8:
         return to_bytes(x.contiguous(), out)
@@ -189,18 +189,18 @@ def laplacian(
         RuntimeError: a window size is even or out of range, or ``scale`` is passed together with
             ``normalized_kernel``.
     """
-    kind = _result_type(data, dtype)
-    axes = _spatial(layout, data.ndim)
-    parts = _derivatives(len(axes), normalized_kernel, scale, smoothing_size, window_size)
+    kind = _output_dtype(data, dtype)
+    axes = _spatial_axes(layout, data.ndim)
+    derivatives = _derivatives(len(axes), normalized_kernel, scale, smoothing_size, window_size)
     total: Tensor | None = None
-    for each, factor in parts:
+    for windows, factor in derivatives:
         first = total is None
-        room = _room(data, kind, out if first else None)
-        part = linear.separable(data, axes, each, room)
-        part = part if factor == 1.0 else part * factor
-        total = part if total is None else total + part
+        buffer = _output_buffer(data, kind, out if first else None)
+        derivative = linear.separable(data, axes, windows, buffer)
+        derivative = derivative if factor == 1.0 else derivative * factor
+        total = derivative if total is None else total + derivative
     assert total is not None
-    return _finish(total, data.dtype, kind, out)
+    return _to_output(total, data.dtype, kind, out)
 
 
 def _derivatives(
@@ -216,22 +216,22 @@ def _derivatives(
     if normalized_kernel and any(s != 1.0 for s in scales):
         raise RuntimeError("laplacian: scale cannot be combined with normalized_kernel")
     derivatives = []
-    for place, (window, factor) in enumerate(zip(windows, scales, strict=True)):
+    for axis, (window, factor) in enumerate(zip(windows, scales, strict=True)):
         sizes = [int(size) for size in smooth or [window] * axes]
-        sizes[place] = int(window)
-        _check_windows(sizes, place)
+        sizes[axis] = int(window)
+        _check_windows(sizes, axis)
         if normalized_kernel:
             factor = 2.0 ** (axes + 2 - sum(sizes))
-        each: list[Sequence[float]] = [linear.binomial(size) for size in sizes]
-        each[place] = linear.laplacian_kernels(int(window))
-        derivatives.append((each, factor))
+        kernels: list[Sequence[float]] = [linear.binomial(size) for size in sizes]
+        kernels[axis] = linear.laplacian_kernels(int(window))
+        derivatives.append((kernels, factor))
     return derivatives
 
 
-def _check_windows(sizes: Sequence[int], place: int) -> None:
-    """Check the window sizes of the derivative along the axis with the index `place`."""
-    for number, size in enumerate(sizes):
-        name, least = ("window_size", 3) if number == place else ("smoothing_size", 1)
+def _check_windows(sizes: Sequence[int], axis: int) -> None:
+    """Check the window sizes of the derivative along the axis with the index `axis`."""
+    for index, size in enumerate(sizes):
+        name, least = ("window_size", 3) if index == axis else ("smoothing_size", 1)
         if not least <= size <= _LAPLACIAN_LIMIT or size % 2 == 0:
             raise RuntimeError(
                 f"laplacian: {name} must be an odd number from {least} to {_LAPLACIAN_LIMIT}, got {size}"
@@ -271,38 +271,40 @@ def filter(
         RuntimeError: the mode is unknown, the anchor is outside of the window, or the window is larger than the image
             in mode ``"valid"``.
     """
-    kind, axes = _result_type(data, dtype), _spatial(layout, data.ndim)[-window.ndim :]
-    places = _anchor(data.shape, axes, window.shape, anchor, mode)
+    kind, axes = _output_dtype(data, dtype), _spatial_axes(layout, data.ndim)[-window.ndim :]
+    anchors = _resolve_anchor(data.shape, axes, window.shape, anchor, mode)
     fill = 0.0 if fill_value is None else float(fill_value)
     border = linear.ALIASES.get(border, border)
-    return linear.correlate(data, axes, window, places, border, fill, mode == "same", kind, out)
+    return linear.correlate(data, axes, window, anchors, border, fill, mode == "same", kind, out)
 
 
-def _anchor(shape: Sequence[int], axes: Sequence[int], sizes: Sequence[int], anchor: Any, mode: str) -> list[int]:
+def _resolve_anchor(
+    shape: Sequence[int], axes: Sequence[int], sizes: Sequence[int], anchor: Any, mode: str
+) -> list[int]:
     """Return the anchor: the position in the window that is aligned with the output pixel, one index per axis."""
     if mode not in _FILTER_MODES:
         raise RuntimeError(f"filter: mode must be 'same' or 'valid', got {mode!r}")
-    places = [
-        size // 2 if place == -1 else int(place)
-        for place, size in zip(match_axes("anchor", anchor, len(sizes)), sizes, strict=True)
+    positions = [
+        size // 2 if position == -1 else int(position)
+        for position, size in zip(match_axes("anchor", anchor, len(sizes)), sizes, strict=True)
     ]
     if mode == "valid" and any(shape[a] < n for a, n in zip(axes, sizes, strict=True)):
         raise RuntimeError(
             f"filter: with mode 'valid', the window must fit into the image {list(shape)}, got {list(sizes)}"
         )
-    if any(not 0 <= place < size for place, size in zip(places, sizes, strict=True)):
-        raise RuntimeError(f"filter: the anchor must be within the window {list(sizes)}, got {places}")
-    return places
+    if any(not 0 <= position < size for position, size in zip(positions, sizes, strict=True)):
+        raise RuntimeError(f"filter: the anchor must be within the window {list(sizes)}, got {positions}")
+    return positions
 
 
 @chunk(filter, only_on_devices=True)
 def _filter_batch(data: Tensor, window: Tensor, fill_value: Tensor | None = None, *, a: Arguments) -> Any:
     if fill_value is not None or window.dtype != torch.float32 or window.ndim < 2:
         return NotImplemented
-    axes, sizes = _spatial(a.layout, data.ndim - 1)[1 - window.ndim :], window.shape[1:]
-    places = _anchor(data.shape[1:], axes, sizes, a.anchor, a.mode)
-    kind, border = _result_type(data, a.dtype), linear.ALIASES.get(a.border, a.border)
-    return linear.correlate_each(data, [x + 1 for x in axes], window, places, border, a.mode == "same", kind)
+    axes, sizes = _spatial_axes(a.layout, data.ndim - 1)[1 - window.ndim :], window.shape[1:]
+    anchors = _resolve_anchor(data.shape[1:], axes, sizes, a.anchor, a.mode)
+    kind, border = _output_dtype(data, a.dtype), linear.ALIASES.get(a.border, a.border)
+    return linear.correlate_each(data, [x + 1 for x in axes], window, anchors, border, a.mode == "same", kind)
 
 
 @operator(name="experimental.median_blur", marks=("frames",))
@@ -319,11 +321,11 @@ def median_blur(
         data: Images or sequences of frames.
         window_size: Height and width of the window in pixels, odd; or one number for both.
     """
-    axes = _spatial(layout, data.ndim)
-    return rank.median(data, axes, _odd(window_size, len(axes)))
+    axes = _spatial_axes(layout, data.ndim)
+    return rank.median(data, axes, _odd_sizes(window_size, len(axes)))
 
 
-def _odd(window_size: Any, axes: int) -> list[int]:
+def _odd_sizes(window_size: Any, axes: int) -> list[int]:
     sizes = [int(size) for size in match_axes("window_size", window_size, axes)]
     if any(size % 2 == 0 or size < 1 for size in sizes):
         raise RuntimeError(f"median_blur: window sizes must be odd, got {sizes}")
@@ -354,11 +356,11 @@ def morph(
         iterations: Number of times that all pixels are replaced.
         mask_size: Height and width of the rectangle in pixels.
     """
-    axes = _spatial(layout, data.ndim)
-    sizes, places = match_axes("mask_size", mask_size, len(axes)), match_axes("anchor", anchor, len(axes))
+    axes = _spatial_axes(layout, data.ndim)
+    sizes, anchors = match_axes("mask_size", mask_size, len(axes)), match_axes("anchor", anchor, len(axes))
     border = _BORDER.get(border_mode, border_mode)
     for _ in range(iterations):
-        data = rank.rank(data, axes, sizes, places, border, largest)
+        data = rank.rank(data, axes, sizes, anchors, border, largest)
     return data
 
 

@@ -39,14 +39,14 @@ _PROPERTIES = ("source_info", "layout")
 
 Batch = Annotated[TensorList, Takes()]
 
-_MATERIALISED = 1 << 20  # maximum bytes of a batch of constants in which each sample has its own memory
-_FEW = 1 << 12  # maximum bytes of a batch of constants that is cached
+_MAX_REPEATED_BYTES = 1 << 20  # maximum bytes of a batch of constants in which each sample has its own memory
+_MAX_CACHED_BYTES = 1 << 12  # maximum bytes of a batch of constants that is cached
 _SHAPE_TYPES = (
     torch.int32, torch.uint32, torch.int64, torch.uint64, torch.float32, torch.float64,
 )  # fmt: skip
 
 
-def _given_layout(layouts: tuple[str, ...], arguments: Any) -> str:
+def _layout_argument(layouts: tuple[str, ...], arguments: Any) -> str:
     return str(arguments["layout"] or "")
 
 
@@ -118,7 +118,7 @@ def _to_device(data: Batch, /) -> BatchOutput:
 # ---------------------------------------------------------------- constants
 
 
-@operator(over="batch", layout=_given_layout)
+@operator(over="batch", layout=_layout_argument)
 def constant(
     *,
     dtype: DType | None = None,
@@ -148,9 +148,9 @@ def constant(
     extents = (len(values),) if shape is None else tuple(shape)
     _check_layout(layout, len(extents))
     tensor = _constant(values, kind, extents)
-    if size * tensor.nbytes <= _FEW:
+    if size * tensor.nbytes <= _MAX_CACHED_BYTES:
         return _repeat(values, kind, extents, size).clone()
-    if size * tensor.nbytes <= _MATERIALISED:
+    if size * tensor.nbytes <= _MAX_REPEATED_BYTES:
         return tensor.repeat(size, *[1] * tensor.ndim)
     return tensor.clone().expand(size, *tensor.shape)  # a copy, so that the user can't change the cached tensor
 
@@ -177,7 +177,7 @@ def full_like(data_like: Data, fill_value: Data, /) -> Data:
         fill_value: A number, or values that can be broadcast to the shape of ``data_like``. The values are converted as
             in `cast`.
     """
-    return _spread(convert(fill_value, data_like.dtype), tuple(data_like.shape))
+    return _broadcast(convert(fill_value, data_like.dtype), tuple(data_like.shape))
 
 
 @operator
@@ -212,7 +212,7 @@ def _zeros_batch(data: Tensor, a: Arguments) -> Tensor:
     return zeros_like.body(data, dtype=a.dtype, out=a.out)
 
 
-@operator(layout=_given_layout)
+@operator(layout=_layout_argument)
 def full(fill_value: Data, /, *, layout: str | None = None, shape: PerSample[list[int]] | None = None) -> Data:
     """Broadcast an input to a shape.
 
@@ -228,7 +228,7 @@ def full(fill_value: Data, /, *, layout: str | None = None, shape: PerSample[lis
     _check_layout(layout, len(extents))
     if shape is None:
         return fill_value.reshape(-1)[0].clone()
-    return _spread(fill_value, extents)
+    return _broadcast(fill_value, extents)
 
 
 @chunk(full)
@@ -244,7 +244,7 @@ def _full_batch(fill_value: Tensor, a: Arguments) -> Tensor:
     return fill_value.reshape(aligned).expand(len(fill_value), *extents).contiguous()
 
 
-def _spread(value: Tensor, extents: tuple[int, ...]) -> Tensor:
+def _broadcast(value: Tensor, extents: tuple[int, ...]) -> Tensor:
     """Broadcast a value to a shape. If the value has more axes than the shape, leading axes of size 1 are dropped."""
     while value.ndim > len(extents) and value.shape[0] == 1:
         value = value[0]
@@ -252,7 +252,7 @@ def _spread(value: Tensor, extents: tuple[int, ...]) -> Tensor:
 
 
 def fill_batch(
-    make: Callable[..., Tensor],
+    create: Callable[..., Tensor],
     size: int,
     *,
     dtype: DType = torch.int32,
@@ -269,13 +269,13 @@ def fill_batch(
     if not isinstance(shape, Column):
         extents = _extents(shape)
         _check_layout(layout, len(extents))
-        return make((size, *extents), dtype=dtype)
-    each = [_extents(s) for s in shape]
-    _check_layout(layout, len(each[0]) if each else 0)
-    return [make(extents, dtype=dtype) for extents in each]
+        return create((size, *extents), dtype=dtype)
+    shapes = [_extents(s) for s in shape]
+    _check_layout(layout, len(shapes[0]) if shapes else 0)
+    return [create(extents, dtype=dtype) for extents in shapes]
 
 
-@operator(over="batch", separable=True, layout=_given_layout)
+@operator(over="batch", separable=True, layout=_layout_argument)
 def ones(*, size: BatchSize, **arguments: Annotated[Any, shares(fill_batch)]) -> BatchOutput:
     """Return a batch of ones.
 
@@ -285,7 +285,7 @@ def ones(*, size: BatchSize, **arguments: Annotated[Any, shares(fill_batch)]) ->
     return fill_batch(torch.ones, size, **arguments)
 
 
-@operator(over="batch", separable=True, layout=_given_layout)
+@operator(over="batch", separable=True, layout=_layout_argument)
 def zeros(*, size: BatchSize, **arguments: Annotated[Any, shares(fill_batch)]) -> BatchOutput:
     """Return a batch of zeros.
 
@@ -326,23 +326,23 @@ def permute_batch(data: Batch, /, *, indices: PerSample[SampleIndices]) -> Batch
     Raises:
         RuntimeError: the number of indices isn't the number of samples, or an index is out of range.
     """
-    order = [_single(index) for index in indices]
+    order = [_as_index(index) for index in indices]
     _check_indices(order, len(data))
     dense, infos = data.dense(), data.source_infos
-    moved = None if infos is None else [infos[i] for i in order]
-    if dense is not None and dense.nbytes <= _AT_ONCE * len(dense):
+    new_infos = None if infos is None else [infos[i] for i in order]
+    if dense is not None and dense.nbytes <= _MAX_SAMPLE_BYTES * len(dense):
         picked = dense.index_select(0, torch.tensor(order, device=dense.device))
-        return TensorList.from_dense(picked, data.layout(), moved)
+        return TensorList.from_dense(picked, data.layout(), new_infos)
     samples = data.samples()  # large samples are cloned one by one, so that they reuse freed memory
     return TensorList.from_samples(
-        [samples[i].clone() for i in order], data.layout(), data.torch_dtype, data.ndim(), moved
+        [samples[i].clone() for i in order], data.layout(), data.torch_dtype, data.ndim(), new_infos
     )
 
 
-_AT_ONCE = 1 << 18  # maximum bytes per sample for copying a batch in one call
+_MAX_SAMPLE_BYTES = 1 << 18  # maximum bytes per sample for copying a batch in one call
 
 
-def _single(index: Any) -> int:
+def _as_index(index: Any) -> int:
     if isinstance(index, list):
         raise RuntimeError(f"indices must be one number per sample (0D), got {index}")
     return int(index)
@@ -351,9 +351,11 @@ def _single(index: Any) -> int:
 def _check_indices(order: Sequence[int], size: int) -> None:
     if len(order) != size:
         raise RuntimeError(f"indices must have one value per sample, got {len(order)} values for {size} samples")
-    for at, index in enumerate(order):
+    for position, index in enumerate(order):
         if not 0 <= index < size:
-            raise RuntimeError(f"indices[{at}] must be a sample's index in a batch of {size} samples, got {index}")
+            raise RuntimeError(
+                f"indices[{position}] must be a sample's index in a batch of {size} samples, got {index}"
+            )
 
 
 @operator(over="batch", layout="", marks=("anywhere",))
@@ -371,10 +373,10 @@ def get_property(data: Batch, /, *, key: Annotated[str, one_of(_PROPERTIES)]) ->
     if key not in _PROPERTIES:
         raise RuntimeError(f"unknown property {key!r}; expected 'source_info' or 'layout'")
     texts = per_sample(data.layout(), len(data)) if key == "layout" else data.source_infos
-    return [_bytes(text) for text in texts or [""] * len(data)]
+    return [_encode_text(text) for text in texts or [""] * len(data)]
 
 
-def _bytes(text: str) -> Tensor:
+def _encode_text(text: str) -> Tensor:
     return torch.tensor(list(text.encode("utf-8", "surrogateescape")), dtype=torch.uint8)
 
 

@@ -20,7 +20,7 @@ __all__ = ["inflate"]
 
 Compressed = Annotated[Tensor, Takes((), (torch.uint8,))]
 _CHUNKED = "_inflate_chunks"
-_LARGEST = 1 << 31  # maximum size of a chunk in bytes, LZ4's limit
+_MAX_CHUNK_BYTES = 1 << 31  # maximum size of a chunk in bytes, LZ4's limit
 
 
 def _variant(arguments: Mapping[str, Any]) -> str | None:
@@ -66,24 +66,24 @@ def inflating(
     if data.ndim != 1:
         raise RuntimeError(f"compressed data must have one dimension, got {data.ndim}")
     size = math.prod(shape) * dtype.itemsize
-    if min(shape, default=0) < 0 or size > _LARGEST:
-        raise RuntimeError(f"shape must describe a chunk of 0 to {_LARGEST} bytes, got {shape}")
+    if min(shape, default=0) < 0 or size > _MAX_CHUNK_BYTES:
+        raise RuntimeError(f"shape must describe a chunk of 0 to {_MAX_CHUNK_BYTES} bytes, got {shape}")
     content = data.cpu().contiguous().numpy()
-    bounds = _bounds(len(content), chunk_offsets, chunk_sizes)
+    bounds = _chunk_bounds(len(content), chunk_offsets, chunk_sizes)
     chunked = chunk_offsets is not None or chunk_sizes is not None
-    if size * len(bounds) > max(_MOST, len(content) * _BEST):
+    if size * len(bounds) > max(_ALWAYS_ALLOWED, len(content) * _MAX_RATIO):
         raise RuntimeError(
             f"{len(content)} bytes cannot be {len(bounds)} chunks of the shape {shape}: LZ4 compresses at most "
-            f"{_BEST}:1"
+            f"{_MAX_RATIO}:1"
         )
-    whole = np.empty((len(bounds), size), np.uint8)
-    for row, (begin, end) in zip(whole, bounds, strict=True):
+    decompressed = np.empty((len(bounds), size), np.uint8)
+    for row, (begin, end) in zip(decompressed, bounds, strict=True):
         row[:] = np.frombuffer(_decompress(content[begin:end].tobytes(), size), np.uint8)
-    result = torch.from_numpy(whole).view(-1).view(dtype).reshape([len(bounds), *shape])
+    result = torch.from_numpy(decompressed).view(-1).view(dtype).reshape([len(bounds), *shape])
     return (result if chunked else result[0]).to(data.device)
 
 
-_MOST, _BEST = (
+_ALWAYS_ALLOWED, _MAX_RATIO = (
     1 << 20,
     256,
 )  # output size in bytes that is always accepted, and LZ4's maximum compression ratio
@@ -114,7 +114,7 @@ def _inflate_chunks(data: Compressed, /, **arguments: Annotated[Any, shares(infl
     return inflating(data, **arguments)
 
 
-def _bounds(count: int, offsets: list[int] | None, sizes: list[int] | None) -> list[tuple[int, int]]:
+def _chunk_bounds(count: int, offsets: list[int] | None, sizes: list[int] | None) -> list[tuple[int, int]]:
     """Return the start and the end of each chunk in the compressed data, in bytes.
 
     Raises:

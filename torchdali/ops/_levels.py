@@ -57,7 +57,7 @@ def to_decibels(
 
 
 @chunk(to_decibels, "ragged")
-def _to_decibels_together(data: Sequence[Tensor], a: Arguments) -> Any:
+def _decibels_batch(data: Sequence[Tensor], a: Arguments) -> Any:
     if not isinstance(data, PackedSamples) or data.rows is None:
         return NotImplemented
     rows, counts = data.rows
@@ -111,8 +111,8 @@ def nonsilent_region(
     return _scalar(begin, data), _scalar(length, data)
 
 
-def _scalar(value: int, like: Tensor) -> Tensor:
-    return torch.tensor(value, dtype=torch.int32, device=like.device)
+def _scalar(value: int, data: Tensor) -> Tensor:
+    return torch.tensor(value, dtype=torch.int32, device=data.device)
 
 
 @operator

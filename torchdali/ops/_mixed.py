@@ -79,8 +79,8 @@ def _decode_share(
         region to resize.
     """
     is_resized = _is_resized(arguments)
-    build = _seen_by_both(arguments) if is_resized else ImageProgram.of
-    outputs = _decode_seen_pixels(data, build, is_resized, adjust_orientation, use_fast_idct, arguments)
+    build = _resize_crop_builder(arguments) if is_resized else ImageProgram.of
+    outputs = _decode_region(data, build, is_resized, adjust_orientation, use_fast_idct, arguments)
     return outputs if is_resized else outputs[0]  # type: ignore[return-value]
 
 
@@ -110,21 +110,21 @@ def _decode_random_share(
         assert program is not None
         return program
 
-    outputs = _decode_seen_pixels(data, build, False, adjust_orientation, use_fast_idct, arguments)
+    outputs = _decode_region(data, build, False, adjust_orientation, use_fast_idct, arguments)
     return outputs  # type: ignore[return-value]
 
 
-def _decode_seen_pixels(
+def _decode_region(
     data: Tensor, build: Build, has_size: bool, upright: bool, fast: bool, hints: Mapping[str, Any]
 ) -> tuple[Tensor, ...]:
     with _DECODER:
         header = peek_header(data)
     program = build(*header.size(upright))
-    left = _is_left(data, {**hints, "adjust_orientation": upright})
-    part = data
-    if not left:
+    is_for_device = _is_for_device(data, {**hints, "adjust_orientation": upright})
+    pixels = data
+    if not is_for_device:
         with _DECODER:
-            part = decode_crop(
+            pixels = decode_crop(
                 data,
                 *program.window,
                 adjust_orientation=upright,
@@ -132,12 +132,12 @@ def _decode_seen_pixels(
                 header=header,
                 fancy=hints.get("jpeg_fancy_upsampling", True),
             )
-    low, high = _ends(program, left)
+    low, high = _region_bounds(program, is_for_device)
     numbers = [program.size, low, high] if has_size else [low, high]
-    return part, *torch.tensor(numbers, dtype=torch.float64).unbind(0)
+    return pixels, *torch.tensor(numbers, dtype=torch.float64).unbind(0)
 
 
-def _ends(program: ImageProgram, of_image: bool) -> tuple[tuple[float, float], tuple[float, float]]:
+def _region_bounds(program: ImageProgram, of_image: bool) -> tuple[tuple[float, float], tuple[float, float]]:
     """Return the start and the end ``(y, x)`` of the region that a program resizes.
 
     Args:
@@ -148,7 +148,7 @@ def _ends(program: ImageProgram, of_image: bool) -> tuple[tuple[float, float], t
     return (rows.low - y, columns.low - x), (rows.high - y, columns.high - x)
 
 
-def _is_left(data: Tensor, arguments: Mapping[str, Any]) -> bool:
+def _is_for_device(data: Tensor, arguments: Mapping[str, Any]) -> bool:
     """Return True if the hardware decoder decodes the image."""
     share = arguments.get("hw_decoder_load", 0.0)
     if data.ndim != 1 or share <= 0 or library() is None:
@@ -157,32 +157,34 @@ def _is_left(data: Tensor, arguments: Mapping[str, Any]) -> bool:
     return 0 <= int(examine([data], options).rows["lot"][0]) < lots_of(share)
 
 
-def _seen_by_both(arguments: Mapping[str, Any]) -> Build:
+def _resize_crop_builder(arguments: Mapping[str, Any]) -> Build:
     """Return the function that builds the program of a resize followed by a crop."""
-    size, window = ({k: v for k, v in arguments.items() if k in argument_names(each)} for each in (sizing, crop_window))
+    size, window = (
+        {k: v for k, v in arguments.items() if k in argument_names(function)} for function in (sizing, crop_window)
+    )
 
     def build(height: int, width: int) -> ImageProgram:
         with _RESIZE:
             (new_height, new_width), (rows, columns) = sizing((height, width), **size)
         resized = ImageProgram.of(new_height, new_width)
-        part = narrow_to_crop(resized, window) or resized  # None if the crop reaches outside
-        seen_rows = _read_region(rows, new_height, part.rows, height)
-        return ImageProgram(seen_rows, _read_region(columns, new_width, part.columns, width), 0)
+        cropped = narrow_to_crop(resized, window) or resized  # None if the crop reaches outside
+        seen_rows = _read_region(rows, new_height, cropped.rows, height)
+        return ImageProgram(seen_rows, _read_region(columns, new_width, cropped.columns, width), 0)
 
     return build
 
 
-def _read_region(region: tuple[float, float], size: int, part: AxisRegion, length: int) -> AxisRegion:
+def _read_region(region: tuple[float, float], size: int, output_region: AxisRegion, length: int) -> AxisRegion:
     """Return the input rows (or columns) that a linear resize needs to compute a part of its output rows (or columns).
 
     Args:
         region: Start and end of the input that is resized to the whole output.
         size: Number of output rows.
-        part: The output rows to compute.
+        output_region: The output rows to compute.
         length: Number of input rows.
     """
     low, high = region
-    scale, start, extent = (high - low) / size, part.first, part.extent
+    scale, start, extent = (high - low) / size, output_region.first, output_region.extent
     low, high = low + start * scale, low + (start + extent) * scale
     reach = max(1.0, abs(scale)) + 1  # radius of the filter, and one pixel more for rounding
     first = min(max(0, math.floor(min(low, high) - reach)), length - 1)
@@ -192,7 +194,7 @@ def _read_region(region: tuple[float, float], size: int, part: AxisRegion, lengt
 
 # ---------------------------------------------------------------- several samples in one call
 
-_KNOWN = 256  # number of image sizes whose windows are cached
+_CACHED_SIZES = 256  # number of image sizes whose windows are cached
 
 Plan = Callable[[Sequence[tuple[int, int]]], tuple[Array, tuple[Array, ...], Array]]
 """Function of the heights and widths of N images.
@@ -204,25 +206,25 @@ array with the starts of all regions to resize, followed by the ends of these re
 
 @chunk(_decode_random_share, "encoded")
 def _random_regions(constants: Mapping[str, Any]) -> EncodedBody | None:
-    given = registry["_decode_random_share"].arguments(constants)
-    attempts, area, ratio = (given[name] for name in ("num_attempts", "random_area", "random_aspect_ratio"))
+    arguments = registry["_decode_random_share"].arguments(constants)
+    attempts, area, ratio = (arguments[name] for name in ("num_attempts", "random_area", "random_aspect_ratio"))
     try:
         choice = WindowChoice.random(_is_upright(constants), attempts, area, ratio)
     except RuntimeError:  # raised again when the images are decoded one by one
         return None
-    return _body(constants, choice)
+    return _batch_decoder(constants, choice)
 
 
 @chunk(_decode_share, "encoded")
 def _regions(constants: Mapping[str, Any]) -> EncodedBody | None:
     if not _is_resized(constants):
-        return _body(constants, WindowChoice.whole(_is_upright(constants)))
-    build = _seen_by_both(constants)
+        return _batch_decoder(constants, WindowChoice.whole(_is_upright(constants)))
+    build = _resize_crop_builder(constants)
 
-    @functools.lru_cache(_KNOWN)
+    @functools.lru_cache(_CACHED_SIZES)
     def row(size: tuple[int, int]) -> tuple[float, ...]:
         program = build(*size)
-        low, high = _ends(program, True)
+        low, high = _region_bounds(program, True)
         return *program.window, *program.size, *low, *high
 
     def plan(sizes: Sequence[tuple[int, int]]) -> tuple[Array, tuple[Array, ...], Array]:
@@ -230,14 +232,14 @@ def _regions(constants: Mapping[str, Any]) -> EncodedBody | None:
         regions = rows[:, 6:].reshape(-1, 2, 2).transpose(1, 0, 2)
         return rows[:, :4].astype(np.int64), (rows[:, 4:6].copy(),), regions.ravel()
 
-    return _body(constants, WindowChoice.take_passed(_is_upright(constants)), plan)
+    return _batch_decoder(constants, WindowChoice.take_passed(_is_upright(constants)), plan)
 
 
 def _is_upright(constants: Mapping[str, Any]) -> bool:
     return bool(constants.get("adjust_orientation", True))
 
 
-def _body(constants: Mapping[str, Any], choice: WindowChoice, plan: Plan | None = None) -> EncodedBody | None:
+def _batch_decoder(constants: Mapping[str, Any], choice: WindowChoice, plan: Plan | None = None) -> EncodedBody | None:
     """Return the function that decodes several images in one call; None if the native library is missing.
 
     Args:
@@ -256,11 +258,14 @@ def _body(constants: Mapping[str, Any], choice: WindowChoice, plan: Plan | None 
         values: Mapping[str, Sequence[Any]],
         room: SharedBuffer | None = None,
     ) -> ChunkResults:
-        table, known = examine(sources, options), None
-        drawn = None if rngs is None else rngs.words()
+        table, readable = examine(sources, options), None
+        random_words = None if rngs is None else rngs.words()
         if table.rows["code"].any():
-            known = np.flatnonzero(table.rows["code"] == 0)
-            table, drawn = table.pick(known), None if drawn is None else _pick_words(drawn, known)
+            readable = np.flatnonzero(table.rows["code"] == 0)
+            table, random_words = (
+                table.pick(readable),
+                None if random_words is None else _pick_words(random_words, readable),
+            )
         count = len(table.rows)
         if not count:
             return ChunkResults((), range(len(sources)))
@@ -268,15 +273,15 @@ def _body(constants: Mapping[str, Any], choice: WindowChoice, plan: Plan | None 
         size: tuple[Array, ...] = ()
         regions = None if choice.is_whole else Table.of(4 * count, np.dtype(np.float64))
         if plan is not None and regions is not None:  # may raise an error, so it comes before the device gets images
-            windows, size, regions.rows[:] = plan(_sizes(table.rows, options.upright))
+            windows, size, regions.rows[:] = plan(_image_sizes(table.rows, options.upright))
         share = None if room is None or room.share is None or not room.share.is_accepting else room.share
-        parts = Parts(table, choice, 0.0 if share is None else load, drawn, windows, regions)
-        images, refused = _decode_with_device(options, table.rows, parts, out, room, share)
+        parts = Parts(table, choice, 0.0 if share is None else load, random_words, windows, regions)
+        images, undecoded = _decode_with_device(options, table.rows, parts, out, room, share)
         numbers = () if regions is None else (*size, *regions.rows.reshape(2, count, 2))
         outputs = (images, *map(torch.from_numpy, numbers))
-        if known is None and not len(refused):
+        if readable is None and not len(undecoded):
             return ChunkResults(outputs)
-        return _among(outputs, np.arange(count) if known is None else known, refused, len(sources))
+        return _scatter_results(outputs, np.arange(count) if readable is None else readable, undecoded, len(sources))
 
     return run
 
@@ -288,26 +293,26 @@ def _pick_words(numbers: tuple[int, Array, int], indices: Array) -> tuple[int, A
     return key, words, words.ctypes.data
 
 
-def _among(outputs: Sequence[Any], known: Array, refused: Array, count: int) -> ChunkResults:
+def _scatter_results(outputs: Sequence[Any], indices: Array, undecoded: Array, count: int) -> ChunkResults:
     """Return the results of all samples of a chunk. A chunk is the samples that are processed in one call.
 
     Samples without a result are listed as skipped.
 
     Args:
-        outputs: For each output, the results of the samples in `known`.
-        known: Indices of the samples that were passed to the native library.
-        refused: Positions in `known` of the images that the native library couldn't decode.
+        outputs: For each output, the results of the samples in `indices`.
+        indices: Indices of the samples that were passed to the native library.
+        undecoded: Positions in `indices` of the images that the native library couldn't decode.
         count: Number of samples in the chunk.
     """
-    wide: list[list[Any]] = [[None] * count for _ in outputs]
-    for items, each in zip(wide, outputs, strict=True):
-        for k, item in zip(known.tolist(), each, strict=True):
-            items[k] = item
-    done = set(known.tolist()) - set(known[refused].tolist())
-    return ChunkResults(tuple(wide), [k for k in range(count) if k not in done])
+    columns: list[list[Any]] = [[None] * count for _ in outputs]
+    for column, results in zip(columns, outputs, strict=True):
+        for k, item in zip(indices.tolist(), results, strict=True):
+            column[k] = item
+    done = set(indices.tolist()) - set(indices[undecoded].tolist())
+    return ChunkResults(tuple(columns), [k for k in range(count) if k not in done])
 
 
-def _sizes(files: Files, upright: bool) -> list[tuple[int, int]]:
+def _image_sizes(files: Files, upright: bool) -> list[tuple[int, int]]:
     """Return the images' heights and widths, after the rotation that EXIF requires if `upright` is True."""
     heights, widths = files["height"], files["width"]
     if upright and (turned := files["orientation"] > 4).any():
@@ -334,30 +339,30 @@ def _decode_with_device(
     Returns:
         The images, and the indices of the images that the native library couldn't decode.
     """
-    place = -1 if room is None else room.reserve(parts.pixels)
-    own = None if place >= 0 else _in_place(parts, out)
-    memory = torch.empty(parts.pixels, dtype=torch.uint8) if place < 0 and own is None else None
-    if room is not None and place >= 0:
-        address = room.address + place
+    offset = -1 if room is None else room.reserve(parts.pixels)
+    in_place = None if offset >= 0 else _in_place_results(parts, out)
+    memory = torch.empty(parts.pixels, dtype=torch.uint8) if offset < 0 and in_place is None else None
+    if room is not None and offset >= 0:
+        address = room.address + offset
     else:
         address = memory.data_ptr() if memory is not None else out.data_ptr() if out is not None else 0
     failed = parts.do(options, address, share.reserve(parts.copies) if share is not None and parts.shared else 0)
     first = share.add(files, parts.table, parts.shared) if share is not None and parts.shared else 0
     if room is not None and room.share is not None:
         room.share.count_examined(len(files))
-    images: Sequence[Any] = ChunkImages(parts.table, max(place, 0), first, share) if own is None else own
+    images: Sequence[Any] = ChunkImages(parts.table, max(offset, 0), first, share) if in_place is None else in_place
     if memory is not None:
         images = [
             memory[e[0] : e[0] + math.prod(e[1])].view(e[1]) if isinstance(e, BufferedResult) else e for e in images
         ]
-    refused = np.flatnonzero(files["code"]) if failed else _NONE
-    return images, refused if first >= 0 else np.arange(len(files))  # -1: the share was already submitted
+    undecoded = np.flatnonzero(files["code"]) if failed else _NO_INDICES
+    return images, undecoded if first >= 0 else np.arange(len(files))  # -1: the share was already submitted
 
 
-_NONE = np.empty(0, np.int64)
+_NO_INDICES = np.empty(0, np.int64)
 
 
-def _in_place(parts: Parts, out: Tensor | None) -> Sequence[Any] | None:
+def _in_place_results(parts: Parts, out: Tensor | None) -> Sequence[Any] | None:
     """Return the results of a chunk whose images can be written into `out`; None if the shapes don't match."""
     fits = out is not None and out.dtype == torch.uint8 and out.is_contiguous() and len(out) == len(parts.table)
     if out is None or not fits or not (parts.table["shape"] == out.shape[1:]).all():

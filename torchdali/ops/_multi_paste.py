@@ -24,11 +24,11 @@ from torchdali.tensors import TensorList
 __all__ = ["multi_paste"]
 
 _CPU = torch.device("cpu")
-_WHOLE = 1 << 18  # maximum bytes of a canvas; larger canvases of a batch are allocated as separate tensors
+_MAX_STACKED_BYTES = 1 << 18  # maximum bytes of a canvas; larger canvases of a batch are allocated as separate tensors
 _REAL = (torch.uint8, torch.int16, torch.int32, torch.float32)
 
-Pictures = Annotated[TensorList, Takes(("HWC", "FHWC"), _REAL)]
-Places = Mapping[str, "tuple[Any, bool] | None"]
+ImageBatch = Annotated[TensorList, Takes(("HWC", "FHWC"), _REAL)]
+RegionArguments = Mapping[str, "tuple[Any, bool] | None"]
 """The arguments ``in_anchors``, ``out_anchors`` and ``shapes`` by their names.
 
 Each argument is a tuple of its values and a bool, which is True if the values are fractions and False if the values are
@@ -36,17 +36,17 @@ in pixels. An argument that the user didn't pass is None.
 """
 
 
-def _single(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> str:
+def _first_layout(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> str:
     return layouts[0]
 
 
 @operator(
-    over="batch", separable=lambda arguments: arguments["in_ids"] is None, layout=_single
+    over="batch", separable=lambda arguments: arguments["in_ids"] is None, layout=_first_layout
 )  # fmt: skip
 def multi_paste(
-    images: Pictures,
+    images: ImageBatch,
     /,
-    *others: Pictures,
+    *others: ImageBatch,
     dtype: DType | None = None,
     in_anchors: PerFrame[Any] | None = None,
     in_anchors_rel: PerFrame[Any] | None = None,
@@ -92,11 +92,11 @@ def multi_paste(
         raise RuntimeError(f"in_ids needs exactly one input, got {1 + len(others)}")
     inputs = [images, *others]
     _check_inputs(inputs)
-    request = inputs, dtype, _places(absolute, relative), in_ids, output_size
+    request = inputs, dtype, _merge_units(absolute, relative), in_ids, output_size
     pasted_images = paste_by_numpy(*request)
     if pasted_images is None:
-        pasted_images = _one_by_one(inputs, dtype, absolute, relative, in_ids, output_size)
-    infos = _joined_infos(inputs, in_ids)
+        pasted_images = _paste_samples(inputs, dtype, absolute, relative, in_ids, output_size)
+    infos = _join_infos(inputs, in_ids)
     layout = images.layout() or "FHWC"[-images.ndim() :]
     if isinstance(pasted_images, Tensor):
         return TensorList.from_dense(pasted_images, layout, source_info=infos)
@@ -104,12 +104,15 @@ def multi_paste(
     return TensorList.from_samples(pasted_images, layout, kind, source_info=infos)
 
 
-def _list_arguments(**places: Any) -> dict[str, Any]:
-    return {name: place.tolist() if isinstance(place, np.ndarray) else place for name, place in places.items()}
+def _list_arguments(**arguments: Any) -> dict[str, Any]:
+    return {
+        name: argument.tolist() if isinstance(argument, np.ndarray) else argument
+        for name, argument in arguments.items()
+    }
 
 
 def _check_inputs(inputs: Sequence[TensorList]) -> None:
-    kinds = [each.torch_dtype for each in inputs]
+    kinds = [batch.torch_dtype for batch in inputs]
     for i, kind in enumerate(kinds):
         if kind != kinds[0]:
             raise batch_level(
@@ -117,7 +120,7 @@ def _check_inputs(inputs: Sequence[TensorList]) -> None:
             )
 
 
-def _one_by_one(
+def _paste_samples(
     inputs: Sequence[TensorList],
     dtype: torch.dtype | None,
     absolute: Mapping[str, Any],
@@ -132,58 +135,65 @@ def _one_by_one(
         relative: Values of ``in_anchors_rel``, ``out_anchors_rel`` and ``shapes_rel``. The keys are the names without
             the suffix ``_rel``.
     """
-    columns = [each.samples() for each in inputs]
+    columns = [item.samples() for item in inputs]
     count = range(len(columns[0]))
-    sources = [[column[i] for column in columns] if ids is None else _pick(columns[0], _at(ids, i), i) for i in count]
+    sources = [
+        [column[i] for column in columns] if ids is None else _select_images(columns[0], _sample_value(ids, i), i)
+        for i in count
+    ]
     common = _common_size(columns) if size is None else None
-    shapes = [_canvas(sources[i], columns[0][i], _at(size, i) or common, i) for i in count]
-    canvases = _zeros(shapes, dtype or columns[0][0].dtype, columns[0][0].device) if count else []
-    as_arrays = all(_is_plain(each, canvases[0]) for column in columns for each in column)
+    shapes = [_canvas_shape(sources[i], columns[0][i], _sample_value(size, i) or common, i) for i in count]
+    canvases = _allocate_canvases(shapes, dtype or columns[0][0].dtype, columns[0][0].device) if count else []
+    as_arrays = all(_can_use_numpy(item, canvases[0]) for column in columns for item in column)
     for i in count:
-        places = _places({k: _at(v, i) for k, v in absolute.items()}, {k: _at(v, i) for k, v in relative.items()})
-        _compose(*_arrays(canvases[i], sources[i], as_arrays), places)
+        arguments = _merge_units(
+            {k: _sample_value(v, i) for k, v in absolute.items()}, {k: _sample_value(v, i) for k, v in relative.items()}
+        )
+        _paste_sample(*_arrays(canvases[i], sources[i], as_arrays), arguments)
     return canvases
 
 
-def _joined_infos(inputs: Sequence[TensorList], ids: Any) -> list[str] | None:
+def _join_infos(inputs: Sequence[TensorList], ids: Any) -> list[str] | None:
     """Return the source info (a text about the origin) of each output sample.
 
     The source infos of the images that are pasted on a canvas are joined with ";". Return None if no input has source
     infos.
     """
-    known = [each.source_infos for each in inputs]
-    if not any(known):
+    input_infos = [item.source_infos for item in inputs]
+    if not any(input_infos):
         return None
     count = range(len(inputs[0]))
     if ids is None:
-        sources = [[infos[i] for infos in known if infos] for i in count]
+        sources = [[infos[i] for infos in input_infos if infos] for i in count]
     else:
-        sources = [[(known[0] or ())[k] for k in _indices(_at(ids, i))] for i in count]
-    return [";".join(filter(None, each)) for each in sources]
+        sources = [[(input_infos[0] or ())[k] for k in _as_indices(_sample_value(ids, i))] for i in count]
+    return [";".join(filter(None, item)) for item in sources]
 
 
-def _zeros(shapes: Sequence[tuple[int, ...]], dtype: torch.dtype, device: torch.device) -> Tensor | list[Tensor]:
+def _allocate_canvases(
+    shapes: Sequence[tuple[int, ...]], dtype: torch.dtype, device: torch.device
+) -> Tensor | list[Tensor]:
     """Return one canvas per sample.
 
     Small canvases of the same shape are allocated as one tensor. Otherwise each canvas is a separate tensor.
     """
-    if len(set(shapes)) == 1 and math.prod(shapes[0]) * dtype.itemsize <= _WHOLE:
+    if len(set(shapes)) == 1 and math.prod(shapes[0]) * dtype.itemsize <= _MAX_STACKED_BYTES:
         return torch.zeros((len(shapes), *shapes[0]), dtype=dtype, device=device)
     return [torch.zeros(shape, dtype=dtype, device=device) for shape in shapes]
 
 
-def _at(value: Any, i: int) -> Any:
+def _sample_value(value: Any, i: int) -> Any:
     if isinstance(value, Column):
         return value[i]
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
-def _indices(ids: Any) -> list[int]:
+def _as_indices(ids: Any) -> list[int]:
     return [int(k) for k in np.ravel(ids)]
 
 
-def _pick(batch: Sequence[Tensor], ids: Any, sample: int) -> list[Tensor]:
-    chosen = _indices(ids)
+def _select_images(batch: Sequence[Tensor], ids: Any, sample: int) -> list[Tensor]:
+    chosen = _as_indices(ids)
     for k in chosen:
         if not 0 <= k < len(batch):
             raise RuntimeError(
@@ -209,8 +219,8 @@ def _common_size(columns: Sequence[Sequence[Tensor]]) -> tuple[int, int]:
     return sizes[0] if sizes else (0, 0)
 
 
-def _canvas(sources: Sequence[Tensor], own: Tensor, size: Any, sample: int) -> tuple[int, ...]:
-    first = sources[0].shape if sources else own.shape
+def _canvas_shape(sources: Sequence[Tensor], image: Tensor, size: Any, sample: int) -> tuple[int, ...]:
+    first = sources[0].shape if sources else image.shape
     if len(size) < 2 or min(size) < 0:
         raise RuntimeError(
             f"the `output_size` must be non-negative, height and width, got {list(size)} (sample {sample})"
@@ -227,7 +237,7 @@ def _canvas(sources: Sequence[Tensor], own: Tensor, size: Any, sample: int) -> t
     return (*first[:-3], int(size[0]), int(size[1]), first[-1])
 
 
-def _places(absolute: Mapping[str, Any], relative: Mapping[str, Any]) -> Places:
+def _merge_units(absolute: Mapping[str, Any], relative: Mapping[str, Any]) -> RegionArguments:
     """Combine the arguments that were passed in pixels and the arguments that were passed as fractions."""
     return {
         name: (value, False) if value is not None
@@ -237,7 +247,7 @@ def _places(absolute: Mapping[str, Any], relative: Mapping[str, Any]) -> Places:
     }  # fmt: skip
 
 
-def _is_plain(source: Tensor, canvas: Tensor) -> bool:
+def _can_use_numpy(source: Tensor, canvas: Tensor) -> bool:
     """Return True if NumPy can copy the image to the canvas. For small images, NumPy is faster than PyTorch."""
     return source.dtype == canvas.dtype and source.device.type == "cpu" and not source.requires_grad
 
@@ -246,76 +256,78 @@ def _arrays(canvas: Tensor, sources: Sequence[Tensor], as_arrays: bool) -> tuple
     return (canvas.numpy(), [s.numpy() for s in sources]) if as_arrays else (canvas, sources)
 
 
-def _compose(canvas: Any, sources: Sequence[Any], places: Places) -> None:
-    if not any(v is not None and _depth(v[0]) == 3 for v in places.values()):
-        _paste_all(canvas, sources, places)
+def _paste_sample(canvas: Any, sources: Sequence[Any], arguments: RegionArguments) -> None:
+    if not any(v is not None and _nesting_depth(v[0]) == 3 for v in arguments.values()):
+        _paste_regions(canvas, sources, arguments)
         return
     if canvas.ndim != 4:
         raise RuntimeError("for images without frames, each argument must be one table of shape (regions, 2)")
     for f in range(len(canvas)):
-        now = {k: _of_frame(k, v, f, len(canvas)) for k, v in places.items()}
-        _paste_all(canvas[f], [s[f] for s in sources], now)
+        frame_arguments = {k: _frame_argument(k, v, f, len(canvas)) for k, v in arguments.items()}
+        _paste_regions(canvas[f], [s[f] for s in sources], frame_arguments)
 
 
-def _of_frame(name: str, place: tuple[Any, bool] | None, frame: int, frames: int) -> tuple[Any, bool] | None:
-    if place is None or _depth(place[0]) != 3:
-        return place
-    values = each_frame_value(name, place[0], frames)
-    return values[frame], place[1]
+def _frame_argument(name: str, argument: tuple[Any, bool] | None, frame: int, frames: int) -> tuple[Any, bool] | None:
+    if argument is None or _nesting_depth(argument[0]) != 3:
+        return argument
+    values = each_frame_value(name, argument[0], frames)
+    return values[frame], argument[1]
 
 
-def _depth(value: Any) -> int:
-    return 1 + _depth(value[0]) if isinstance(value, (list, tuple)) and value else 0
+def _nesting_depth(value: Any) -> int:
+    return 1 + _nesting_depth(value[0]) if isinstance(value, (list, tuple)) and value else 0
 
 
-def _paste_all(canvas: Any, sources: Sequence[Any], places: Places) -> None:
+def _paste_regions(canvas: Any, sources: Sequence[Any], arguments: RegionArguments) -> None:
     """Paste regions of images on a canvas. Images and canvas are all tensors, or all arrays of the same dtype."""
-    for name, place in places.items():
-        _check_table(name, place, len(sources))
+    for name, argument in arguments.items():
+        _check_table(name, argument, len(sources))
     for k, source in enumerate(sources):
-        (y, x), (v, u), (h, w) = _region(k, source, canvas, places)
+        (y, x), (v, u), (h, w) = _find_region(k, source, canvas, arguments)
         region = source[..., y : y + h, x : x + w, :]
         if region.dtype != canvas.dtype:
             region = convert(region, canvas.dtype)
         canvas[..., v : v + h, u : u + w, :] = region
 
 
-def _region(k: int, source: Any, canvas: Any, places: Places) -> Iterator[tuple[int, int]]:
+def _find_region(k: int, source: Any, canvas: Any, arguments: RegionArguments) -> Iterator[tuple[int, int]]:
     """Return the k-th region's start in the image, start on the canvas, and extent, in the order y, x.
 
     Raises:
         RuntimeError: the region reaches outside the image or the canvas.
     """
-    inside, outside = source.shape[-3:-1], canvas.shape[-3:-1]
-    start = _pair(places["in_anchors"], k, inside, math.floor) or (0, 0)
-    target = _pair(places["out_anchors"], k, outside, math.floor) or (0, 0)
-    rest = (inside[0] - start[0], inside[1] - start[1])
-    extent = _pair(places["shapes"], k, inside, math.ceil) or rest
-    for anchor, bounds, where in (
-        (start, inside, "input sample"),
-        (target, outside, "output bounds"),
+    image_size, canvas_size = source.shape[-3:-1], canvas.shape[-3:-1]
+    start = _as_pixels(arguments["in_anchors"], k, image_size, math.floor) or (0, 0)
+    target = _as_pixels(arguments["out_anchors"], k, canvas_size, math.floor) or (0, 0)
+    rest = (image_size[0] - start[0], image_size[1] - start[1])
+    extent = _as_pixels(arguments["shapes"], k, image_size, math.ceil) or rest
+    for anchor, bounds, label in (
+        (start, image_size, "input sample"),
+        (target, canvas_size, "output bounds"),
     ):
         if not all(0 <= a <= a + e <= n for a, e, n in zip(anchor, extent, bounds, strict=True)):
             raise RuntimeError(
-                f"The pasted region must be within {where} of shape {tuple(bounds)}, got shape {extent} at {anchor} "
+                f"The pasted region must be within {label} of shape {tuple(bounds)}, got shape {extent} at {anchor} "
                 f"for the region at index {k}"
             )
     return iter((start, target, extent))
 
 
-def _check_table(name: str, place: tuple[Any, bool] | None, count: int) -> None:
+def _check_table(name: str, argument: tuple[Any, bool] | None, count: int) -> None:
     """Check that an argument has two numbers per region, or is a single number."""
-    if place is None or not isinstance(place[0], (list, tuple)):
+    if argument is None or not isinstance(argument[0], (list, tuple)):
         return
-    shape: tuple[int, ...] = np.shape(place[0])
+    shape: tuple[int, ...] = np.shape(argument[0])
     if shape != (count, 2) and (count or shape[:1] != (0,)):
         raise RuntimeError(f"unexpected shape for argument `{name}`: {shape}; expected (regions, 2), here ({count}, 2)")
 
 
-def _pair(place: tuple[Any, bool] | None, k: int, lengths: Sequence[int], whole: Any) -> tuple[int, int] | None:
-    if place is None:
+def _as_pixels(
+    argument: tuple[Any, bool] | None, k: int, lengths: Sequence[int], rounding: Any
+) -> tuple[int, int] | None:
+    if argument is None:
         return None
-    values, relative = place
+    values, relative = argument
     if not isinstance(values, (list, tuple)):
         values = [[values, values]] * (k + 1)
     y, x = values[k]
@@ -323,7 +335,7 @@ def _pair(place: tuple[Any, bool] | None, k: int, lengths: Sequence[int], whole:
         return int(y), int(x)
     if not (0 <= y <= 1 and 0 <= x <= 1):
         raise RuntimeError(f"relative values must be floats in [0, 1] range, got {[y, x]}, for the region at index {k}")
-    return whole(_single_precision(y, lengths[0])), whole(_single_precision(x, lengths[1]))
+    return rounding(_single_precision(y, lengths[0])), rounding(_single_precision(x, lengths[1]))
 
 
 def _single_precision(share: float, length: int) -> float:
@@ -335,7 +347,7 @@ def _single_precision(share: float, length: int) -> float:
 
 
 def paste_by_numpy(
-    inputs: Sequence[TensorList], dtype: torch.dtype | None, places: Places, ids: Any, size: Any
+    inputs: Sequence[TensorList], dtype: torch.dtype | None, arguments: RegionArguments, ids: Any, size: Any
 ) -> Tensor | list[Tensor] | None:
     """Paste the regions of a whole batch with NumPy, if all samples have the same number of regions.
 
@@ -347,7 +359,7 @@ def paste_by_numpy(
         The canvases. None if the samples have different numbers of regions, frames or channels, if the dtype must be
         converted, or if an argument is wrong.
     """
-    columns = [arrays_of(each) for each in inputs]
+    columns = [arrays_of(batch) for batch in inputs]
     kind = inputs[0].torch_dtype
     if not len(inputs[0]) or None in columns or kind is None or dtype not in (None, kind):
         return None
@@ -355,12 +367,12 @@ def paste_by_numpy(
     if len({(array.dtype, array.shape[:-3], array.shape[-1:]) for array in arrays}) > 1:
         return None
     try:
-        form = [array.shape for array in arrays]
-        chosen, bounds, sizes = _plan(form, len(inputs[0]), places, ids, size)
+        shapes = [array.shape for array in arrays]
+        chosen, bounds, sizes = _plan_regions(shapes, len(inputs[0]), arguments, ids, size)
     except (TypeError, ValueError, IndexError):
         return None
     head, tail = arrays[0].shape[:-3], arrays[0].shape[-1:]
-    canvases = _zeros([(*head, *extents, *tail) for extents in sizes.tolist()], kind, _CPU)
+    canvases = _allocate_canvases([(*head, *extents, *tail) for extents in sizes.tolist()], kind, _CPU)
     for canvas, ids_, rows in zip(canvases, chosen.tolist(), bounds.tolist(), strict=True):
         result = canvas.numpy()
         for k, (y, x, v, u, h, w) in zip(ids_, rows, strict=True):
@@ -368,8 +380,8 @@ def paste_by_numpy(
     return canvases
 
 
-def _plan(
-    shapes: Sequence[tuple[int, ...]], count: int, places: Places, ids: Any, size: Any
+def _plan_regions(
+    shapes: Sequence[tuple[int, ...]], count: int, arguments: RegionArguments, ids: Any, size: Any
 ) -> tuple[Array, Array, Array]:
     """Return the image of each region, the positions of the regions, and the sizes of the canvases.
 
@@ -382,12 +394,12 @@ def _plan(
     Raises:
         ValueError: the samples have different numbers of regions, or an argument is wrong.
     """
-    chosen = np.arange(len(shapes)).reshape(-1, count).T if ids is None else _table(ids, 2)
+    chosen = np.arange(len(shapes)).reshape(-1, count).T if ids is None else _as_table(ids, 2)
     chosen = np.broadcast_to(chosen, (count, chosen.shape[1])).astype(np.int64)
     if chosen.min(initial=0) < 0:
         raise ValueError("in_ids must not be negative")
     inside = np.array([shape[-3:-1] for shape in shapes])[chosen]
-    sizes = inside[:, 0] if size is None else _table(size, 2, 2).astype(np.int64)
+    sizes = inside[:, 0] if size is None else _as_table(size, 2, 2).astype(np.int64)
     if size is None and len({shape[-3:-1] for shape in shapes}) > 1:
         raise ValueError("without output_size, images must have the same size")
     if sizes.ndim != 2 or (sizes.size and sizes.min() < 0) or not inside.size:
@@ -396,13 +408,13 @@ def _plan(
         raise ValueError("the canvas is too large")
     sizes = np.broadcast_to(sizes, (count, 2))
     tables = {
-        name: None if place is None else (_each(_table(place[0], 3, 2), inside.shape[1]), place[1])
-        for name, place in places.items()
+        name: None if argument is None else (_region_values(_as_table(argument[0], 3, 2), inside.shape[1]), argument[1])
+        for name, argument in arguments.items()
     }
     return chosen, compute_regions(**tables, image_sizes=inside, canvas_sizes=sizes), sizes
 
 
-def _table(value: Any, ndim: int, last: int = 0) -> Array:
+def _as_table(value: Any, ndim: int, last: int = 0) -> Array:
     """Return an argument as an array with one row per sample, or a single row for all samples.
 
     Args:
@@ -418,7 +430,7 @@ def _table(value: Any, ndim: int, last: int = 0) -> Array:
     return rows
 
 
-def _each(table: Array, count: int) -> Array:
+def _region_values(table: Array, count: int) -> Array:
     """Return the values of `count` regions. Raise a ValueError if the table has values for fewer or more regions."""
     if table.shape[1] != count and table.shape[2] > 1:
         raise ValueError("the number of values must match the number of regions")

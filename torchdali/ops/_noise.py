@@ -24,11 +24,11 @@ _NUMBERS = (
 Numbers = Annotated[Tensor, Takes((), _NUMBERS)]
 
 
-def _floats(data: Tensor) -> Tensor:
+def _to_float(data: Tensor) -> Tensor:
     return data if data.dtype.is_floating_point else convert(data, torch.float32)
 
 
-def _on(array: np.ndarray[tuple[int, ...], np.dtype[np.float32]], data: Tensor) -> Tensor:
+def _to_device(array: np.ndarray[tuple[int, ...], np.dtype[np.float32]], data: Tensor) -> Tensor:
     return torch.from_numpy(array).to(data.device)
 
 
@@ -42,15 +42,17 @@ def gaussian(data: Numbers, /, *, mean: PerSample[float] = 0.0, stddev: PerSampl
         stddev: Standard deviation of the noise, in the unit of the data. By default 1.
     """
     noise = normals(rng.generator(), tuple(data.shape))
-    return convert(_on(noise, data).mul_(stddev).add_(_floats(data)).add_(mean), data.dtype)
+    return convert(_to_device(noise, data).mul_(stddev).add_(_to_float(data)).add_(mean), data.dtype)
 
 
 @chunk(gaussian, "device", takes=("stddev", "mean"))
 def _gaussian_on_device(data: TensorList, a: Arguments) -> Any:
-    return _drawn_on_cpu(gaussian, data, a, ("stddev", "mean"))
+    return _add_noise_on_cpu(gaussian, data, a, ("stddev", "mean"))
 
 
-def _drawn_on_cpu(operator_: Any, data: TensorList, a: Arguments, names: Sequence[str], **constants: Any) -> TensorList:
+def _add_noise_on_cpu(
+    operator_: Any, data: TensorList, a: Arguments, names: Sequence[str], **constants: Any
+) -> TensorList:
     """Add noise to a batch on a device, with the same results as on the CPU.
 
     The batch is copied to the CPU, and the noisy batch is copied back to the device.
@@ -62,8 +64,8 @@ def _drawn_on_cpu(operator_: Any, data: TensorList, a: Arguments, names: Sequenc
     columns = [per_sample(getattr(a, name), len(data)) for name in names]
     rows = zip(data.current_storage().to_cpu().samples(), a.rng.samples(), *columns, strict=True)
     samples = [
-        operator_.body(sample, rng=own, **dict(zip(names, values, strict=True)), **constants)
-        for sample, own, *values in rows
+        operator_.body(sample, rng=sample_rng, **dict(zip(names, values, strict=True)), **constants)
+        for sample, sample_rng, *values in rows
     ]
     return TensorList.from_samples(samples, data.layout())
 
@@ -79,14 +81,14 @@ def shot(data: Numbers, /, *, factor: PerSample[float] = 20.0, rng: Rng) -> Data
     """
     if factor == 0:
         return data
-    expected = (_floats(data).clamp_min(0) / factor).clamp_min(0)
+    expected = (_to_float(data).clamp_min(0) / factor).clamp_min(0)
     counts = _poisson(expected.cpu().numpy(), rng.generator())
-    return convert(_on(counts, data).mul_(factor), data.dtype)
+    return convert(_to_device(counts, data).mul_(factor), data.dtype)
 
 
 @chunk(shot, "device", takes=("factor",))
 def _shot_on_device(data: TensorList, a: Arguments) -> Any:
-    return _drawn_on_cpu(shot, data, a, ("factor",))
+    return _add_noise_on_cpu(shot, data, a, ("factor",))
 
 
 def _poisson(
@@ -123,37 +125,39 @@ def salt_and_pepper(
     Raises:
         RuntimeError: a probability is outside of [0, 1].
     """
-    _check_share("prob", prob)
-    _check_share("salt_vs_pepper", salt_vs_pepper)
+    _check_probability("prob", prob)
+    _check_probability("salt_vs_pepper", salt_vs_pepper)
     channel = layout.find("C") if layout else data.ndim - 1
     shape = [1 if i == channel and not per_channel else extent for i, extent in enumerate(data.shape)]
-    draws = _on(rng.generator().random(shape, dtype=np.float32), data)
+    draws = _to_device(rng.generator().random(shape, dtype=np.float32), data)
     light = full_scale(data.dtype) if salt_val is None else salt_val
-    dark = _darkest(data.dtype) if pepper_val is None else pepper_val
-    hit = draws < prob
-    salt = draws < prob * salt_vs_pepper
-    values = torch.where(salt, _value(light, data), _value(dark, data))
-    return torch.where(hit, values, data)
+    dark = _min_value(data.dtype) if pepper_val is None else pepper_val
+    is_replaced = draws < prob
+    is_salt = draws < prob * salt_vs_pepper
+    values = torch.where(is_salt, _convert_value(light, data), _convert_value(dark, data))
+    return torch.where(is_replaced, values, data)
 
 
-_SHARES_AND_VALUES = ("prob", "salt_vs_pepper", "salt_val", "pepper_val")
+_PER_SAMPLE_ARGUMENTS = ("prob", "salt_vs_pepper", "salt_val", "pepper_val")
 
 
-@chunk(salt_and_pepper, "device", takes=_SHARES_AND_VALUES)
+@chunk(salt_and_pepper, "device", takes=_PER_SAMPLE_ARGUMENTS)
 def _salt_and_pepper_on_device(data: TensorList, a: Arguments) -> Any:
-    return _drawn_on_cpu(salt_and_pepper, data, a, _SHARES_AND_VALUES, per_channel=a.per_channel, layout=a.layout)
+    return _add_noise_on_cpu(
+        salt_and_pepper, data, a, _PER_SAMPLE_ARGUMENTS, per_channel=a.per_channel, layout=a.layout
+    )
 
 
-def _check_share(name: str, share: float) -> None:
+def _check_probability(name: str, share: float) -> None:
     if not 0 <= share <= 1:
         raise RuntimeError(f"{name} must be between 0 and 1, got {share}")
 
 
-def _darkest(dtype: torch.dtype) -> float:
+def _min_value(dtype: torch.dtype) -> float:
     if dtype.is_floating_point:
         return -1.0
     return float(torch.iinfo(dtype).min)
 
 
-def _value(value: float, data: Tensor) -> Tensor:
+def _convert_value(value: float, data: Tensor) -> Tensor:
     return convert(torch.tensor(float(value), dtype=torch.float64), data.dtype).to(data.device)

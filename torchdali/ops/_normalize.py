@@ -98,25 +98,25 @@ def normalize(
     if isinstance(mean, (int, float)) and isinstance(stddev, (int, float)):
         numbers = _affine(mean, stddev, epsilon, scale, shift)
         return affine_intensity(data, *numbers, dtype, out)
-    where = _reduced_axes(axes, axis_names, layout, data.ndim, mean, stddev)
-    statistics = compute_moments(data, where) if mean is stddev is None else None
+    reduced_axes = _reduced_axes(axes, axis_names, layout, data.ndim, mean, stddev)
+    statistics = compute_moments(data, reduced_axes) if mean is stddev is None else None
     if statistics is not None:
         result = standardize(data, statistics, statistics.count - ddof, epsilon, scale, shift, dtype, out)
         if result is not None:
             return result
     x = data.to(torch.float32)
-    count = math.prod([data.shape[a] for a in where])
-    center = _broadcast_given(mean, x, where, "mean")
+    count = math.prod([data.shape[a] for a in reduced_axes])
+    center = _broadcast_parameter(mean, x, reduced_axes, "mean")
     if center is None:
-        center = float_mean(x, where, True) if where else x
-    deviation = _broadcast_given(stddev, x, where, "stddev")
-    return _finish(x - center, where, count - ddof, deviation, epsilon, scale, shift, dtype)
+        center = float_mean(x, reduced_axes, True) if reduced_axes else x
+    deviation = _broadcast_parameter(stddev, x, reduced_axes, "stddev")
+    return _scale_and_shift(x - center, reduced_axes, count - ddof, deviation, epsilon, scale, shift, dtype)
 
 
-_BY_NUMBERS = ("axes", "axis_names", "dtype", "epsilon", "mean", "scale", "shift", "stddev")
+_CONSTANT_ARGUMENTS = ("axes", "axis_names", "dtype", "epsilon", "mean", "scale", "shift", "stddev")
 
 
-@narrows(normalize, _BY_NUMBERS)
+@narrows(normalize, _CONSTANT_ARGUMENTS)
 def _edit(constants: Mapping[str, Any]) -> Edit | None:
     """Return the edit that adds `normalize` to image programs.
 
@@ -127,12 +127,12 @@ def _edit(constants: Mapping[str, Any]) -> Edit | None:
     if not {"mean", "stddev"} <= constants.keys() or dtype not in _NORMALIZED:
         return None
     mean, deviation = (np.asarray(constants[name], np.float64) for name in ("mean", "stddev"))
-    of_channels = (
+    is_per_channel = (
         constants.get("axes") in ([0, 1], (0, 1))
         or constants.get("axis_names") == "HW"
         or not constants.keys() & {"axes", "axis_names"}  # the axes follow from the shape (1, 1, 3)
     )
-    if any(values.size != 1 and not (of_channels and values.shape == (1, 1, 3)) for values in (mean, deviation)):
+    if any(values.size != 1 and not (is_per_channel and values.shape == (1, 1, 3)) for values in (mean, deviation)):
         return None
     divisor = np.sqrt(deviation**2 + constants.get("epsilon", 0.0))
     if not (divisor > 0).all():
@@ -148,26 +148,26 @@ _NORMALIZED = (torch.float32, torch.float16, torch.uint8, torch.int8)
 
 
 @chunk(normalize, takes=("mean", "stddev"))
-def _normalize_together(data: Tensor, a: Arguments) -> Any:
+def _normalize_stacked(data: Tensor, a: Arguments) -> Any:
     rows = list(zip(per_sample(a.mean, len(data)), per_sample(a.stddev, len(data)), strict=True))
     if not all(isinstance(number, (int, float)) for row in rows for number in row):
         if data.is_cpu:
             return NotImplemented
-        where = _reduced_axes(a.axes, a.axis_names, a.layout, data.ndim - 1, a.mean, a.stddev)
+        reduced_axes = _reduced_axes(a.axes, a.axis_names, a.layout, data.ndim - 1, a.mean, a.stddev)
         numbers = a.ddof, a.dtype, a.epsilon, a.mean, a.scale, a.shift, a.stddev
-        return _each_normalized(data, where, False, *numbers)
+        return _normalize_equal_shapes(data, reduced_axes, False, *numbers)
     pairs = [_affine(*row, a.epsilon, a.scale, a.shift) for row in rows]
     if isinstance(a.mean, Column) or isinstance(a.stddev, Column) or not rows:
         return affine_intensities(data, pairs, a.dtype, a.out)
     return affine_intensity(data, *pairs[0], a.dtype, a.out)
 
 
-def _finish(
-    centred: Tensor, where: tuple[int, ...], divisor: int, deviation: Tensor | None,
+def _scale_and_shift(
+    centred: Tensor, reduced_axes: tuple[int, ...], divisor: int, deviation: Tensor | None,
     epsilon: float, scale: float, shift: float, dtype: torch.dtype,
 ) -> Tensor:  # fmt: skip
     if deviation is None:
-        squares = _total(centred.square(), where)
+        squares = _sum_over(centred.square(), reduced_axes)
         variance = squares / divisor if divisor > 0 else torch.zeros_like(squares)
     else:
         variance = deviation.square()
@@ -181,7 +181,7 @@ def _reduced_axes(
 ) -> tuple[int, ...]:
     """Return the axes over which mean and standard deviation are computed; see `normalize`."""
     if axes is None and axis_names is None:
-        firsts = [per_sample(each, 1)[0] if isinstance(each, Column) else each for each in numbers]
+        firsts = [per_sample(value, 1)[0] if isinstance(value, Column) else value for value in numbers]
         shapes = {tuple(np.shape(first)) for first in firsts if first is not None and np.size(first) > 1}
         if len(shapes) > 1:
             raise RuntimeError(
@@ -203,20 +203,20 @@ def _inverse_root(variance: Tensor, epsilon: float) -> Tensor:
     return torch.where(torch.isinf(root), torch.zeros_like(root), root)
 
 
-def _broadcast_given(value: Any, x: Tensor, where: tuple[int, ...], name: str) -> Tensor | None:
+def _broadcast_parameter(value: Any, x: Tensor, reduced_axes: tuple[int, ...], name: str) -> Tensor | None:
     """Convert a mean or standard deviation to a tensor that can be broadcast to a sample; None if `value` is None."""
     if value is None:
         return None
-    tensor = _tensor(value) if isinstance(value, (int, float)) else torch.as_tensor(value, dtype=torch.float32)
+    tensor = _cached_tensor(value) if isinstance(value, (int, float)) else torch.as_tensor(value, dtype=torch.float32)
     tensor = tensor.reshape(()) if tensor.numel() == 1 else tensor
-    shape = [1 if i in where else extent for i, extent in enumerate(x.shape)]
+    shape = [1 if i in reduced_axes else extent for i, extent in enumerate(x.shape)]
     if tensor.ndim and list(tensor.shape) != shape:
         raise RuntimeError(f"{name} must be a number or have the shape {shape}, got {list(tensor.shape)}")
     return tensor.to(x.device)
 
 
 @functools.lru_cache(maxsize=64)
-def _tensor(value: float) -> Tensor:
+def _cached_tensor(value: float) -> Tensor:
     return torch.tensor(value, dtype=torch.float32)
 
 
@@ -238,37 +238,43 @@ def _normalize_batch(
     layout: Layout,
 ) -> BatchOutput:
     """Normalize by the mean and standard deviation of all samples of the batch; see `normalize`."""
-    where = _reduced_axes(axes, axis_names, layout, data.ndim(), mean, stddev)
+    reduced_axes = _reduced_axes(axes, axis_names, layout, data.ndim(), mean, stddev)
     if data.device.type != "cpu" and data.is_dense_tensor():
-        return _each_normalized(data.stack(), where, True, ddof, dtype, epsilon, mean, scale, shift, stddev)
+        return _normalize_equal_shapes(
+            data.stack(), reduced_axes, True, ddof, dtype, epsilon, mean, scale, shift, stddev
+        )
     if mean is stddev is None:
-        fast = _normalize_pooled(data, where, ddof, epsilon, scale, shift, dtype)
+        fast = _normalize_pooled(data, reduced_axes, ddof, epsilon, scale, shift, dtype)
         if fast is not None:
             return fast
     samples = [s.to(torch.float32) for s in data.samples()]
-    count = sum(math.prod(s.shape[a] for a in where) for s in samples)
-    centers = _centers(samples, where, count, mean)
+    count = sum(math.prod(s.shape[a] for a in reduced_axes) for s in samples)
+    centers = _sample_centers(samples, reduced_axes, count, mean)
     centred = [s - c for s, c in zip(samples, centers, strict=True)]
     deviations = [
-        _broadcast_given(d, s, where, "stddev") for d, s in zip(per_sample(stddev, len(samples)), samples, strict=True)
+        _broadcast_parameter(d, s, reduced_axes, "stddev")
+        for d, s in zip(per_sample(stddev, len(samples)), samples, strict=True)
     ]
     if stddev is None:
-        squares = sum(_total(c.square(), where) for c in centred)
+        squares = sum(_sum_over(c.square(), reduced_axes) for c in centred)
         assert isinstance(squares, Tensor)
         divisor = count - ddof
         deviations = [(squares / divisor).sqrt() if divisor > 0 else torch.zeros_like(squares)] * len(samples)
-    return [_finish(c, where, 1, d, epsilon, scale, shift, dtype) for c, d in zip(centred, deviations, strict=True)]
+    return [
+        _scale_and_shift(c, reduced_axes, 1, d, epsilon, scale, shift, dtype)
+        for c, d in zip(centred, deviations, strict=True)
+    ]
 
 
 def _normalize_pooled(
-    data: TensorList, where: tuple[int, ...], ddof: int, epsilon: float, scale: float, shift: float,
+    data: TensorList, reduced_axes: tuple[int, ...], ddof: int, epsilon: float, scale: float, shift: float,
     dtype: torch.dtype,
 ) -> BatchOutput | None:  # fmt: skip
     samples = data.samples()
-    each = [m for m in (compute_moments(s, where) for s in samples) if m is not None]
-    if not each or len(each) < len(samples):
+    sample_moments = [m for m in (compute_moments(s, reduced_axes) for s in samples) if m is not None]
+    if not sample_moments or len(sample_moments) < len(samples):
         return None
-    moments = pool(each)
+    moments = pool(sample_moments)
     dense = data.dense()
     out = None if dense is None else torch.empty(dense.shape, dtype=dtype)
     slots: Sequence[Any] = [None] * len(samples) if out is None else out.unbind(0)
@@ -287,51 +293,57 @@ def _normalize_pooled(
     return out
 
 
-def _centers(samples: Sequence[Tensor], where: tuple[int, ...], count: int, mean: Any) -> list[Tensor]:
+def _sample_centers(samples: Sequence[Tensor], reduced_axes: tuple[int, ...], count: int, mean: Any) -> list[Tensor]:
     if mean is not None:
         centers = [
-            _broadcast_given(m, s, where, "mean") for m, s in zip(per_sample(mean, len(samples)), samples, strict=True)
+            _broadcast_parameter(m, s, reduced_axes, "mean")
+            for m, s in zip(per_sample(mean, len(samples)), samples, strict=True)
         ]
         return [f for f in centers if f is not None]
-    pooled = sum(_total(s, where) for s in samples)
+    pooled = sum(_sum_over(s, reduced_axes) for s in samples)
     assert isinstance(pooled, Tensor)
     return [pooled / count] * len(samples)
 
 
-def _total(x: Tensor, where: tuple[int, ...]) -> Tensor:
-    return float_sum(x, where, True) if where else x
+def _sum_over(x: Tensor, reduced_axes: tuple[int, ...]) -> Tensor:
+    return float_sum(x, reduced_axes, True) if reduced_axes else x
 
 
 # ---------------------------------------------------------------- batches of equal shapes, on a device
 
 
-def _each_normalized(
-    data: Tensor, where: tuple[int, ...], pooled: bool, ddof: int, dtype: torch.dtype, epsilon: float, mean: Any,
+def _normalize_equal_shapes(
+    data: Tensor, reduced_axes: tuple[int, ...], pooled: bool, ddof: int, dtype: torch.dtype, epsilon: float, mean: Any,
     scale: float, shift: float, stddev: Any,
 ) -> Tensor:  # fmt: skip
     """Compute `normalize` for samples of the same shape.
 
     Args:
         data: Samples ``(N, ...)``.
-        where: Axes of a sample over which mean and standard deviation are computed.
+        reduced_axes: Axes of a sample over which mean and standard deviation are computed.
         pooled: True to compute one mean and one standard deviation over all samples; False to compute both for each
             sample.
         ddof, dtype, epsilon, mean, scale, shift, stddev: See `normalize`.
     """
-    axes = (*[0] * pooled, *[axis + 1 for axis in where])
+    axes = (*[0] * pooled, *[axis + 1 for axis in reduced_axes])
     x = data.to(torch.float32)
     count = math.prod([x.shape[axis] for axis in axes])
-    center, deviation = _given_each(mean, x, where, "mean"), _given_each(stddev, x, where, "stddev")
+    center, deviation = (
+        _broadcast_parameters(mean, x, reduced_axes, "mean"),
+        _broadcast_parameters(stddev, x, reduced_axes, "stddev"),
+    )
     if center is None:
         center = float_mean(x, axes, True) if axes else x
-    return _finish(x - center, axes, count - ddof, deviation, epsilon, scale, shift, dtype)
+    return _scale_and_shift(x - center, axes, count - ddof, deviation, epsilon, scale, shift, dtype)
 
 
-def _given_each(value: Any, x: Tensor, where: tuple[int, ...], name: str) -> Tensor | None:
+def _broadcast_parameters(value: Any, x: Tensor, reduced_axes: tuple[int, ...], name: str) -> Tensor | None:
     """Convert the samples' means or standard deviations to a tensor that can be broadcast to a batch."""
     if value is None:
         return None
-    like = torch.empty(()).expand(x.shape[1:])
-    rows = [_broadcast_given(each, like, where, name) for each in per_sample(value, len(x))]
+    template = torch.empty(()).expand(x.shape[1:])
+    rows = [
+        _broadcast_parameter(sample_value, template, reduced_axes, name) for sample_value in per_sample(value, len(x))
+    ]
     numbers = upload(torch.stack([row for row in rows if row is not None]), x.device)
     return numbers if numbers.ndim > 1 else numbers.view(-1, *[1] * (x.ndim - 1))

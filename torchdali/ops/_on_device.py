@@ -24,7 +24,7 @@ __all__ = [
     "batch_of",
     "cut_out",
     "images_of",
-    "on_their_device",
+    "int32_on_device",
     "span_of",
     "spans_of",
 ]
@@ -62,7 +62,9 @@ def images_of(batch: TensorList, layout: str, floats: bool = False) -> Images | 
         return None
     stored, dense = batch.current_storage(), batch.dense()
     if dense is not None:
-        offsets, sides = _alike(tuple(dense.shape)) if dense.ndim == 4 and dense.numel() else (None, None)
+        offsets, sides = (
+            _dense_offsets_and_sides(tuple(dense.shape)) if dense.ndim == 4 and dense.numel() else (None, None)
+        )
         if offsets is None or sides is None:
             return None
         return Images(dense.reshape(-1), offsets, sides, dense.shape[3], True)
@@ -82,13 +84,13 @@ def images_of(batch: TensorList, layout: str, floats: bool = False) -> Images | 
 
 
 @functools.lru_cache(maxsize=64)
-def _alike(shape: tuple[int, ...]) -> tuple[Array, Array]:
+def _dense_offsets_and_sides(shape: tuple[int, ...]) -> tuple[Array, Array]:
     """Return the offsets and the sides of the images of a batch ``(N, H, W, C)``. The arrays are read-only."""
     count, height, width, channels = shape
     offsets = np.arange(count, dtype=np.int64) * (height * width * channels)
     sides = np.array([[height], [width]], np.int64).repeat(count, 1)
-    for each in (offsets, sides):
-        each.setflags(write=False)
+    for array in (offsets, sides):
+        array.setflags(write=False)
     return offsets, sides
 
 
@@ -123,10 +125,10 @@ def spans_of(sides: Sequence[Sequence[int]], windows: Sequence[Window]) -> tuple
 def span_of(sides: Sequence[int], window: Window) -> tuple[list[int], list[int]] | None:
     """Return the start and the extent of a window, as y and x; None if the window selects channels."""
     start, size = [0, 0], list(sides)
-    for axis, place, extent in zip(*window, strict=True):
+    for axis, position, extent in zip(*window, strict=True):
         if axis > 1:
             return None
-        start[axis], size[axis] = place, extent
+        start[axis], size[axis] = position, extent
     return start, size
 
 
@@ -151,12 +153,12 @@ def cut_out(images: Images, spans: tuple[Array, Array], policy: str, fill: Seque
     return batch_of(flat, sizes, images.channels)
 
 
-def on_their_device(value: Any, size: int, device: torch.device) -> Tensor:
+def int32_on_device(value: Any, size: int, device: torch.device) -> Tensor:
     """Return the values of an argument as an int32 tensor on a device, one value per sample."""
     if isinstance(value, Column):
-        there = value.uploaded
-        if there is not None:
-            there = there if there.dim() == 1 else there.reshape(-1)
-            return there if there.dtype == torch.int32 else there.to(torch.int32)
+        uploaded = value.uploaded
+        if uploaded is not None:
+            uploaded = uploaded if uploaded.dim() == 1 else uploaded.reshape(-1)
+            return uploaded if uploaded.dtype == torch.int32 else uploaded.to(torch.int32)
         return upload(np.asarray(value.rows(np.int32)).reshape(-1), device)
     return torch.full((size,), int(value), dtype=torch.int32, device=device)

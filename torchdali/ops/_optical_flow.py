@@ -69,22 +69,22 @@ def optical_flow(
         raise RuntimeError(
             "optical_flow: the second input (hints) and enable_external_hints=True must be passed together"
         )
-    images = _gray(frames, image_type)
-    start = None if hints is None else _spread(hints, hint_grid, images)
+    images = _to_luma(frames, image_type)
+    start = None if hints is None else _upsample_hints(hints, hint_grid, images)
     if not enable_temporal_hints:
-        return _cells(flow(images[:-1], images[1:], iterations, _WINDOW, start), output_grid)
+        return _average_cells(flow(images[:-1], images[1:], iterations, _WINDOW, start), output_grid)
     flows: list[Tensor] = []
     for i in range(len(images) - 1):
-        before = flows[-1] if flows else None
-        hint = before if start is None else start[i : i + 1]
+        previous = flows[-1] if flows else None
+        hint = previous if start is None else start[i : i + 1]
         flows.append(flow(images[i : i + 1], images[i + 1 : i + 2], iterations, _WINDOW, hint))
-    return _cells(torch.cat(flows), output_grid)
+    return _average_cells(torch.cat(flows), output_grid)
 
 
 _WINDOW = 9
 
 
-def _gray(frames: Tensor, kind: types.DALIImageType) -> Tensor:
+def _to_luma(frames: Tensor, kind: types.DALIImageType) -> Tensor:
     """Convert frames to luma ``(F, 1, H, W)`` in [0, 1]."""
     channels = 1 if kind == types.DALIImageType.GRAY else 3
     if kind not in (types.DALIImageType.RGB, types.DALIImageType.BGR, types.DALIImageType.GRAY):
@@ -98,17 +98,17 @@ def _gray(frames: Tensor, kind: types.DALIImageType) -> Tensor:
     return (values * weights[:, None, None]).sum(1, keepdim=True)
 
 
-def _spread(hints: Tensor, grid: int, images: Tensor) -> Tensor:
+def _upsample_hints(hints: Tensor, grid: int, images: Tensor) -> Tensor:
     """Repeat each cell's hint for the cell's pixels; return ``(F - 1, 2, H, W)``."""
     height, width = images.shape[-2:]
     expected = (len(images) - 1, -(-height // grid), -(-width // grid), 2)
     if hints.shape != expected:
         raise RuntimeError(f"hints must have the shape {expected}, got {tuple(hints.shape)}")
-    wide = hints.to(torch.float32).movedim(-1, 1).repeat_interleave(grid, 2).repeat_interleave(grid, 3)
-    return wide[..., :height, :width]
+    upsampled = hints.to(torch.float32).movedim(-1, 1).repeat_interleave(grid, 2).repeat_interleave(grid, 3)
+    return upsampled[..., :height, :width]
 
 
-def _cells(motion: Tensor, grid: int) -> Tensor:
+def _average_cells(motion: Tensor, grid: int) -> Tensor:
     """Average flows ``(..., 2, H, W)`` over cells; return ``(..., h, w, 2)``."""
     cells = functional.avg_pool2d(motion, grid, ceil_mode=True) if grid > 1 else motion
     return cells.movedim(1, -1).contiguous()

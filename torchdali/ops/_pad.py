@@ -60,38 +60,38 @@ def pad(
     largest = list(map(max, zip(*old_shapes, strict=True)))
     by_name = None if axis_names is None else axes_by_name(axis_names, data.layout(), ndim)
 
-    def grown(extents: Sequence[int], axes: Any, shape: Any, align: Any) -> list[int]:
-        which = indices(as_list(axes or []), ndim) if by_name is None else by_name
-        return _grown(extents, which, largest, shape, align)
+    def padded_shape(extents: Sequence[int], axes: Any, shape: Any, align: Any) -> list[int]:
+        axis_indices = indices(as_list(axes or []), ndim) if by_name is None else by_name
+        return _padded_shape(extents, axis_indices, largest, shape, align)
 
     if any(isinstance(value, Column) for value in (axes, shape, align)):
         columns = [per_sample(value, count) for value in (axes, shape, align)]
-        shapes = list(map(grown, old_shapes, *columns))
+        shapes = list(map(padded_shape, old_shapes, *columns))
     else:
-        known = {extents: grown(extents, axes, shape, align) for extents in set(old_shapes)}
-        shapes = [known[extents] for extents in old_shapes]
+        padded_shapes = {extents: padded_shape(extents, axes, shape, align) for extents in set(old_shapes)}
+        shapes = [padded_shapes[extents] for extents in old_shapes]
     fills = per_sample(fill_value, count)
     if fills.count(fills[0]) == count:
-        padded_batch = _padded_on_device(data, shapes, fills[0])
+        padded_batch = _pad_on_device(data, shapes, fills[0])
         if padded_batch is not None:
             return padded_batch
     if shapes.count(shapes[0]) < count:
         columns = [data.samples(), shapes, [(fill,) for fill in fills]]
-        return [_pad_sample(*each) for each in zip(*columns, strict=True)]
+        return [_pad_sample(*arguments) for arguments in zip(*columns, strict=True)]
     arrays = arrays_of(data)
     if arrays is None:
         return torch.stack(list(map(_pad_sample, data.samples(), shapes, [(f,) for f in fills])))
-    whole = torch.empty((count, *shapes[0]), dtype=data.torch_dtype)
-    results = whole.numpy()
+    output = torch.empty((count, *shapes[0]), dtype=data.torch_dtype)
+    results = output.numpy()
     for i, (array, fill) in enumerate(zip(arrays, fills, strict=True)):
         result = results[i, ...]
         if array.shape != result.shape:
-            result.fill(fill_number(fill, whole.dtype))
+            result.fill(fill_number(fill, output.dtype))
         result[tuple(map(slice, array.shape))] = array
-    return whole
+    return output
 
 
-def _padded_on_device(data: TensorList, shapes: Sequence[Sequence[int]], fill: float) -> Tensor | TensorList | None:
+def _pad_on_device(data: TensorList, shapes: Sequence[Sequence[int]], fill: float) -> Tensor | TensorList | None:
     """Pad images of any sizes on a device; None if channels are added, or if there is no kernel for the images."""
     images = images_of(data, data.layout(), floats=True)
     if images is None or any(shape[2] != images.channels for shape in shapes):
@@ -103,7 +103,9 @@ def _padded_on_device(data: TensorList, shapes: Sequence[Sequence[int]], fill: f
     return padded
 
 
-def _grown(extents: Sequence[int], axes: Sequence[int], largest: Sequence[int], shape: Any, align: Any) -> list[int]:
+def _padded_shape(
+    extents: Sequence[int], axes: Sequence[int], largest: Sequence[int], shape: Any, align: Any
+) -> list[int]:
     """Return the shape of a padded sample.
 
     Args:
@@ -116,15 +118,15 @@ def _grown(extents: Sequence[int], axes: Sequence[int], largest: Sequence[int], 
         [unset] * len(axes) if value is None or value == [] else match_axes(name, value, len(axes))
         for name, value, unset in (("shape", shape, -1), ("align", align, 1))
     )
-    grown = list(extents)
+    new_shape = list(extents)
     for axis, least, step in zip(axes, minima, steps, strict=True):
         if step <= 0:
             raise RuntimeError(f"align must be positive, got {step}")
-        extent = max(grown[axis], int(least) if least > 0 else largest[axis])
-        grown[axis] = -(-extent // int(step)) * int(step)
-    if grown != list(extents):
-        check_pixels([grown[axis] for axis in axes], "the padded sample")
-    return grown
+        extent = max(new_shape[axis], int(least) if least > 0 else largest[axis])
+        new_shape[axis] = -(-extent // int(step)) * int(step)
+    if new_shape != list(extents):
+        check_pixels([new_shape[axis] for axis in axes], "the padded sample")
+    return new_shape
 
 
 def _pad_sample(sample: Tensor, shape: Sequence[int], fill: Sequence[float]) -> Tensor:

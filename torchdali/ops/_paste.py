@@ -11,7 +11,7 @@ from torch import Tensor
 
 from torchdali.calls.decorators import chunk, operator
 from torchdali.declaration.schema import Arguments, BatchOutput, Layout, PerSample, Takes, per_sample
-from torchdali.kernels.grid import grid_mask as masked
+from torchdali.kernels.grid import grid_mask as mask_grid
 from torchdali.kernels.grid import grid_mask_each
 from torchdali.kernels.limits import check_pixels
 from torchdali.ops._rows import BatchRows, column
@@ -57,13 +57,13 @@ def paste(
             of fill values is wrong.
     """
     height, width, channels = image.shape
-    rows, columns, y, x = _spot((height, width), ratio, min_canvas_size, paste_x, paste_y)
-    canvas = _color_canvas((rows, columns, channels), _colors(fill_value, channels), image)
+    rows, columns, y, x = _canvas_geometry((height, width), ratio, min_canvas_size, paste_x, paste_y)
+    canvas = _color_canvas((rows, columns, channels), _fill_colors(fill_value, channels), image)
     canvas[y : y + height, x : x + width] = image
     return canvas
 
 
-def _spot(
+def _canvas_geometry(
     sides: Sequence[int], ratio: float, min_canvas_size: float, paste_x: float, paste_y: float
 ) -> tuple[int, int, int, int]:
     """Return height and width of the canvas, and the image's y and x position on the canvas."""
@@ -78,7 +78,7 @@ def _spot(
     return rows, columns, int(paste_y * (rows - sides[0])), int(paste_x * (columns - sides[1]))
 
 
-def _colors(values: Sequence[int], channels: int) -> list[int]:
+def _fill_colors(values: Sequence[int], channels: int) -> list[int]:
     """Return the fill values as bytes: one value, or one value per channel."""
     colors = [v % 256 for v in values]  # DALI keeps the low byte
     if len(set(colors)) == 1:
@@ -88,10 +88,10 @@ def _colors(values: Sequence[int], channels: int) -> list[int]:
     return colors
 
 
-def _color_canvas(shape: tuple[int, int, int], colors: Sequence[int], like: Tensor) -> Tensor:
+def _color_canvas(shape: tuple[int, int, int], colors: Sequence[int], image: Tensor) -> Tensor:
     if len(colors) == 1:
-        return torch.full(shape, colors[0], dtype=like.dtype, device=like.device)
-    color = torch.tensor(colors, dtype=like.dtype, device=like.device)
+        return torch.full(shape, colors[0], dtype=image.dtype, device=image.device)
+    color = torch.tensor(colors, dtype=image.dtype, device=image.device)
     return color.expand(shape).contiguous()
 
 
@@ -119,11 +119,11 @@ def bbox_paste(
         return boxes
     table = BatchRows(boxes, 4)
     size = column(ratio)
-    room = size - 1
-    at = [np.minimum(room * column(paste), room) for paste in (paste_x, paste_y)]
-    corner = np.concatenate(np.broadcast_arrays(*at), 1)
-    moved = np.concatenate((corner, corner if ltrb else np.zeros_like(corner)), 1)
-    return table.batch((table.rows + table.spread(moved)) / table.spread(size))
+    margin = size - 1
+    corners = [np.minimum(margin * column(paste), margin) for paste in (paste_x, paste_y)]
+    corner = np.concatenate(np.broadcast_arrays(*corners), 1)
+    shifts = np.concatenate((corner, corner if ltrb else np.zeros_like(corner)), 1)
+    return table.batch((table.rows + table.repeat_rows(shifts)) / table.repeat_rows(size))
 
 
 @operator(marks=("bytes",))
@@ -154,8 +154,8 @@ def grid_mask(
     if tile <= 0:
         raise RuntimeError(f"tile must be positive, got {tile}")
     if layout == "HW":
-        return masked(image[..., None], tile, ratio, angle, shift_x, shift_y)[..., 0]
-    return masked(image, tile, ratio, angle, shift_x, shift_y)
+        return mask_grid(image[..., None], tile, ratio, angle, shift_x, shift_y)[..., 0]
+    return mask_grid(image, tile, ratio, angle, shift_x, shift_y)
 
 
 @chunk(grid_mask, takes=("tile", "ratio", "angle", "shift_x", "shift_y"), only_on_devices=True)

@@ -28,7 +28,7 @@ from torchdali.kernels.limits import check_not_empty
 from torchdali.kernels.warp import perspective as kernel
 from torchdali.kernels.warp.perspective import BORDERS, sample_at
 from torchdali.ops._on_device import batch_of, images_of
-from torchdali.ops._warp import canvas, canvases, each_frame, matrices
+from torchdali.ops._warp import canvas_size, canvas_sizes, map_frames, parse_matrices
 from torchdali.tensors import TensorList
 from torchdali.types import DALIInterpType
 
@@ -43,10 +43,10 @@ _MODES = {
 }
 _REAL = (torch.uint8, torch.int16, torch.uint16, torch.float32)
 Matrix = list[list[float]]
-Picture = Annotated[Tensor, Takes(("HW", "HWC", "FHWC", "CHW", "FCHW"), _REAL, channel_last=True)]
+ImageLike = Annotated[Tensor, Takes(("HW", "HWC", "FHWC", "CHW", "FCHW"), _REAL, channel_last=True)]
 
 
-def _mode(interp: DALIInterpType) -> str:
+def _interpolation_mode(interp: DALIInterpType) -> str:
     if interp not in _MODES:
         raise RuntimeError(f"interp_type must be INTERP_NN, INTERP_LINEAR or INTERP_CUBIC, got {interp.name}")
     return _MODES[interp]
@@ -59,7 +59,7 @@ def _check_origin(origin: str) -> None:
 
 @operator(name="experimental.warp_perspective")
 def warp_perspective(
-    image: Picture,
+    image: ImageLike,
     matrix_input: Data | None = None,
     /,
     *,
@@ -72,7 +72,7 @@ def warp_perspective(
     size: PerSample[list[float]] = [],  # noqa: B006
     layout: Layout,
     out: Out = None,
-) -> Picture:
+) -> ImageLike:
     """Warp images by a perspective: ``out(x, y) = in(u / w, v / w)`` with ``(u, v, w) = M (x, y, 1)``.
 
     Only for int16 images with ``INTERP_LINEAR``, input positions are rounded to 1/32 pixel, as in DALI.
@@ -104,10 +104,10 @@ def warp_perspective(
     fill = _check_arguments(pixel_origin, border_mode, fill_value, image.shape[-1])
     if matrix_input is not None and len(matrix):
         raise RuntimeError("pass the matrix either as an input or as the argument `matrix`, not both")
-    frame_matrices = matrices(matrix if matrix_input is None else matrix_input.tolist(), 3, 3)
-    maps = [_between_centers(m, inverse_map, pixel_origin) for m in frame_matrices]
-    target, mode = canvas(size, image.shape[-3:-1]), _mode(interp_type)
-    result = each_frame(
+    frame_matrices = parse_matrices(matrix if matrix_input is None else matrix_input.tolist(), 3, 3)
+    maps = [_center_matrix(m, inverse_map, pixel_origin) for m in frame_matrices]
+    target, mode = canvas_size(size, image.shape[-3:-1]), _interpolation_mode(interp_type)
+    result = map_frames(
         image, layout.startswith("F"), maps,
         lambda x, m: kernel.warp_perspective(x, m, target, mode=mode, border=border_mode, fill=fill, out=out),
     )  # fmt: skip
@@ -130,19 +130,19 @@ def _warp_on_device(image: TensorList, matrix_input: TensorList | None = None, *
     if images is None or matrix_input is not None:
         return NotImplemented
     fill = _check_arguments(a.pixel_origin, a.border_mode, a.fill_value, images.channels)
-    each = [matrices(group, 3, 3) for group in per_sample(a.matrix, len(image))]
-    if any(len(group) != 1 for group in each):
+    sample_matrices = [parse_matrices(group, 3, 3) for group in per_sample(a.matrix, len(image))]
+    if any(len(group) != 1 for group in sample_matrices):
         return NotImplemented
-    maps = np.array([_between_centers(group[0], a.inverse_map, a.pixel_origin) for group in each])
-    extents = np.array(canvases(a.size, images), np.int64).T
+    maps = np.array([_center_matrix(group[0], a.inverse_map, a.pixel_origin) for group in sample_matrices])
+    extents = np.array(canvas_sizes(a.size, images), np.int64).T
     kind = images.flat.dtype
     colors = [convert_number(float(value), kind) for value in fill]
-    flat = warp_batch(*images[:4], maps, extents, _mode(a.interp_type), a.border_mode, colors, kind)
+    flat = warp_batch(*images[:4], maps, extents, _interpolation_mode(a.interp_type), a.border_mode, colors, kind)
     return batch_of(flat, extents, images.channels)
 
 
 @fold
-def _between_centers(matrix: Matrix, inverse_map: bool, origin: str) -> Matrix:
+def _center_matrix(matrix: Matrix, inverse_map: bool, origin: str) -> Matrix:
     """Return the matrix that maps output positions to input positions, with pixel centers at integer coordinates."""
     result = matrix
     if not inverse_map:
@@ -186,19 +186,19 @@ def remap(
     check_not_empty(image.shape[-3:-1], image.shape, "remap")
     if mapx.shape != mapy.shape:
         raise RuntimeError(f"mapx and mapy must have the same shape, got {(*mapx.shape,)} and {(*mapy.shape,)}")
-    x, y = (_plane(m, image) - (0.5 if pixel_origin == "corner" else 0.0) for m in (mapx, mapy))
-    mode = _mode(interp)
+    x, y = (_as_plane(m, image) - (0.5 if pixel_origin == "corner" else 0.0) for m in (mapx, mapy))
+    mode = _interpolation_mode(interp)
     if x.dim() == 2:
         return sample_at(image, (x, y), mode=mode)
     return torch.stack([sample_at(f, (u, v), mode=mode) for f, u, v in zip(image, x, y, strict=True)])
 
 
-def _plane(plane: Tensor, image: Tensor) -> Tensor:
+def _as_plane(plane: Tensor, image: Tensor) -> Tensor:
     """Convert a map to float32 ``(h, w)``, or ``(frames, h, w)``; NaN becomes a position outside of the image."""
-    each = image.dim() == 4 and plane.dim() > 2 and len(plane) == len(image)
-    if plane.dim() == 3 + each and plane.shape[-1] == 1:
+    per_frame = image.dim() == 4 and plane.dim() > 2 and len(plane) == len(image)
+    if plane.dim() == 3 + per_frame and plane.shape[-1] == 1:
         plane = plane.squeeze(-1)
-    if plane.dim() != 2 + each:
+    if plane.dim() != 2 + per_frame:
         raise RuntimeError(
             f"maps must be 2-D, or have one 2-D map per frame, got shape {(*plane.shape,)} for an "
             f"image of shape {(*image.shape,)}"

@@ -15,17 +15,26 @@ from torchvision.transforms.functional import _get_inverse_affine_matrix, _get_p
 from torchvision.transforms.v2.functional import _geometry
 
 from torchdali.codecs import pixel_steps
-from torchdali.ops._picture_steps import OfPixels, Size, Steps, levels
+from torchdali.ops._picture_steps import NativePixelStep, Size, Steps, levels
 from torchdali.rng import Rng
 
-__all__ = ["FILTERS", "AffineParams", "Bent", "Perspective", "RandomAffine", "RandomRotation", "affine", "apply_affine"]
+__all__ = [
+    "FILTERS",
+    "AffineParams",
+    "GeometricOptions",
+    "Perspective",
+    "RandomAffine",
+    "RandomRotation",
+    "affine",
+    "apply_affine",
+]
 
 FILTERS = ("nearest", "bilinear", "bicubic")
 Range = tuple[float, float]
 Point = tuple[float, ...]
 
 
-class Bent(NamedTuple):
+class GeometricOptions(NamedTuple):
     """Interpolation and fill color of a geometric transform.
 
     Attributes:
@@ -48,51 +57,55 @@ class AffineParams(NamedTuple):
     shear: tuple[float, float]
 
 
-def affine(size: Size, each: AffineParams, center: Point | None, bent: Bent) -> bytes:
+def affine(size: Size, params: AffineParams, center: Point | None, options: GeometricOptions) -> bytes:
     """Encode an affine transformation as a pixel step of the native library.
 
     Args:
         center: x and y of the fixed point; None for the image's center.
     """
     x, y = (size[1] * 0.5, size[0] * 0.5) if center is None else center
-    matrix_of = _geometry._get_inverse_affine_matrix if bent.is_v2 else _get_inverse_affine_matrix
-    matrix = matrix_of([x, y], each.angle, list(each.translate), each.scale, list(each.shear))
-    return pixel_steps.affine(size, matrix, bent.interpolation.value, levels(bent.fill))
+    matrix_of = _geometry._get_inverse_affine_matrix if options.is_v2 else _get_inverse_affine_matrix
+    matrix = matrix_of([x, y], params.angle, list(params.translate), params.scale, list(params.shear))
+    return pixel_steps.affine(size, matrix, options.interpolation.value, levels(options.fill))
 
 
-def apply_affine(image: Image.Image, each: AffineParams, center: Point | None, bent: Bent) -> Image.Image:
-    function = v2.functional.affine if bent.is_v2 else F.affine
-    moved: Image.Image = function(
-        image, each.angle, list(each.translate), each.scale, list(each.shear),
-        bent.interpolation, bent.fill, None if center is None else list(center),
+def apply_affine(
+    image: Image.Image, params: AffineParams, center: Point | None, options: GeometricOptions
+) -> Image.Image:
+    function = v2.functional.affine if options.is_v2 else F.affine
+    transformed: Image.Image = function(
+        image, params.angle, list(params.translate), params.scale, list(params.shear),
+        options.interpolation, options.fill, None if center is None else list(center),
     )  # fmt: skip
-    return moved
+    return transformed
 
 
 @dataclass(frozen=True)
-class RandomRotation(OfPixels):
+class RandomRotation(NativePixelStep):
     """Rotate an image by a random angle."""
 
     degrees: Range
     expand: bool
     center: Point | None
-    bent: Bent
+    options: GeometricOptions
 
     def draw(self, size: Size, rng: Rng) -> float:
         return rng.uniform(*self.degrees)
 
     def encode(self, size: Size, drawn: float) -> Steps:
-        name, fill = self.bent.interpolation.value, levels(self.bent.fill)
+        name, fill = self.options.interpolation.value, levels(self.options.fill)
         return pixel_steps.rotation(size, drawn, self.expand, self.center, name, fill)
 
     def apply(self, image: Image.Image, drawn: float) -> Image.Image:
         center = None if self.center is None else list(self.center)
-        rotated: Image.Image = F.rotate(image, drawn, self.bent.interpolation, self.expand, center, self.bent.fill)
+        rotated: Image.Image = F.rotate(
+            image, drawn, self.options.interpolation, self.expand, center, self.options.fill
+        )
         return rotated
 
 
 @dataclass(frozen=True)
-class RandomAffine(OfPixels):
+class RandomAffine(NativePixelStep):
     """Rotate, translate, scale and shear an image by random values.
 
     Attributes:
@@ -101,7 +114,7 @@ class RandomAffine(OfPixels):
         scale: Range of the scale factor; None for no scaling.
         shear: Ranges of the shear angles: two values for x, or four values for x and y; None for no shear.
         center: x and y of the fixed point; None for the image's center.
-        bent: Interpolation and fill color.
+        options: Interpolation and fill color.
     """
 
     degrees: Range
@@ -109,57 +122,57 @@ class RandomAffine(OfPixels):
     scale: Range | None
     shear: tuple[float, ...] | None
     center: Point | None
-    bent: Bent
+    options: GeometricOptions
 
     def draw(self, size: Size, rng: Rng) -> AffineParams:
-        angle, move = rng.uniform(*self.degrees), (0, 0)
+        angle, translation = rng.uniform(*self.degrees), (0, 0)
         if self.translate is not None:
-            most = self.translate[0] * size[1], self.translate[1] * size[0]
-            move = round(rng.uniform(-most[0], most[0])), round(rng.uniform(-most[1], most[1]))
+            limits = self.translate[0] * size[1], self.translate[1] * size[0]
+            translation = round(rng.uniform(-limits[0], limits[0])), round(rng.uniform(-limits[1], limits[1]))
         scale = 1.0 if self.scale is None else rng.uniform(*self.scale)
         shear = [rng.uniform(*self.shear[k : k + 2]) for k in range(0, len(self.shear), 2)] if self.shear else []
         x, y = [*shear, 0.0, 0.0][:2]
-        return AffineParams(angle, move, scale, (x, y))
+        return AffineParams(angle, translation, scale, (x, y))
 
     def encode(self, size: Size, drawn: AffineParams) -> Steps:
-        return affine(size, drawn, self.center, self.bent), size
+        return affine(size, drawn, self.center, self.options), size
 
     def apply(self, image: Image.Image, drawn: AffineParams) -> Image.Image:
-        return apply_affine(image, drawn, self.center, self.bent)
+        return apply_affine(image, drawn, self.center, self.options)
 
 
-def _perspective(corners: Sequence[Sequence[int]], moved: Sequence[Sequence[int]]) -> list[float]:
+def _perspective(corners: Sequence[Sequence[int]], new_corners: Sequence[Sequence[int]]) -> list[float]:
     """Return the coefficients, rounded to float32, that map positions in the result to positions in the image.
 
     Args:
         corners: x and y of the image's corners.
-        moved: x and y of the same corners in the result.
+        new_corners: x and y of the same corners in the result.
     """
     rows = [
         row
-        for (x, y), (u, v) in zip(moved, corners, strict=True)
+        for (x, y), (u, v) in zip(new_corners, corners, strict=True)
         for row in ((x, y, 1, 0, 0, 0, -u * x, -u * y), (0, 0, 0, x, y, 1, -v * x, -v * y))
     ]
     with suppress(np.linalg.LinAlgError):  # raised if corners coincide
         solved = np.linalg.solve(np.array(rows, np.float64), np.array(corners, np.float64).reshape(8))
         if np.abs(solved).min() > 1e-9:  # a smaller coefficient is a rounding error of an exact zero
-            single: list[float] = solved.astype(np.float32).tolist()
-            return single
-    numbers: list[float] = _get_perspective_coeffs(corners, moved)  # five times slower than `np.linalg.solve`
+            rounded: list[float] = solved.astype(np.float32).tolist()
+            return rounded
+    numbers: list[float] = _get_perspective_coeffs(corners, new_corners)  # five times slower than `np.linalg.solve`
     return numbers
 
 
 @dataclass(frozen=True)
-class Perspective(OfPixels):
+class Perspective(NativePixelStep):
     """Distort the perspective: move each corner inwards by a random distance.
 
     Attributes:
         distortion: Maximum distance, as a fraction of half the height and half the width.
-        bent: Interpolation and fill color.
+        options: Interpolation and fill color.
     """
 
     distortion: float
-    bent: Bent
+    options: GeometricOptions
 
     def draw(self, size: Size, rng: Rng) -> tuple[list[list[int]], list[list[int]]]:
         """Choose random new positions of the image's corners.
@@ -167,21 +180,21 @@ class Perspective(OfPixels):
         Return the old and the new positions (x and y), clockwise from the upper left corner.
         """
         bottom, right = size[0] - 1, size[1] - 1
-        most_y, most_x = (int(self.distortion * (each // 2)) for each in size)
-        moved = [
+        max_y, max_x = (int(self.distortion * (extent // 2)) for extent in size)
+        new_corners = [
             [rng.integer(*x), rng.integer(*y)]
             for x, y in (
-                ((0, most_x), (0, most_y)), ((right - most_x, right), (0, most_y)),
-                ((right - most_x, right), (bottom - most_y, bottom)), ((0, most_x), (bottom - most_y, bottom)),
+                ((0, max_x), (0, max_y)), ((right - max_x, right), (0, max_y)),
+                ((right - max_x, right), (bottom - max_y, bottom)), ((0, max_x), (bottom - max_y, bottom)),
             )
         ]  # fmt: skip
-        return [[0, 0], [right, 0], [right, bottom], [0, bottom]], moved
+        return [[0, 0], [right, 0], [right, bottom], [0, bottom]], new_corners
 
     def encode(self, size: Size, drawn: Any) -> Steps:
         return pixel_steps.affine(
-            size, _perspective(*drawn), self.bent.interpolation.value, levels(self.bent.fill)
+            size, _perspective(*drawn), self.options.interpolation.value, levels(self.options.fill)
         ), size
 
     def apply(self, image: Image.Image, drawn: Any) -> Image.Image:
-        moved: Image.Image = F.perspective(image, *drawn, self.bent.interpolation, self.bent.fill)
-        return moved
+        distorted: Image.Image = F.perspective(image, *drawn, self.options.interpolation, self.options.fill)
+        return distorted

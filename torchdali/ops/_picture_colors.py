@@ -12,18 +12,26 @@ from PIL import Image
 from torchvision.transforms import functional as F
 
 from torchdali.codecs import pixel_steps
-from torchdali.ops._picture_steps import OfPixels, Size, Steps
+from torchdali.ops._picture_steps import NativePixelStep, Size, Steps
 from torchdali.rng import Rng
 
-__all__ = ["Blur", "Channels", "Color", "ColorJitterStep", "Colors", "Distortion", "Fill"]
+__all__ = [
+    "Blur",
+    "ChannelPermutation",
+    "ColorAdjustment",
+    "ColorJitterStep",
+    "ColorOperations",
+    "Distortion",
+    "RectangleFill",
+]
 
-Change = tuple[str, float]
+Operation = tuple[str, float]
 """Name of an operation, and its parameter: a factor, a number of bits, or a threshold."""
 
 
-def _apply(image: Image.Image, name: str, value: float) -> Image.Image:
-    changed: Image.Image = _FUNCTIONS[name](image, value)
-    return changed
+def _apply_operation(image: Image.Image, name: str, value: float) -> Image.Image:
+    result: Image.Image = _FUNCTIONS[name](image, value)
+    return result
 
 
 _FUNCTIONS: dict[str, Callable[[Image.Image, Any], Any]] = {
@@ -42,12 +50,12 @@ _FUNCTIONS: dict[str, Callable[[Image.Image, Any], Any]] = {
 }
 
 
-def encode_operations(changes: Sequence[Change]) -> bytes:
+def encode_operations(operations: Sequence[Operation]) -> bytes:
     """Encode color operations as pixel steps of the native library."""
-    return b"".join(_encode_colors(name, value) for name, value in changes)
+    return b"".join(_encode_operation(name, value) for name, value in operations)
 
 
-def _encode_colors(name: str, value: float) -> bytes:
+def _encode_operation(name: str, value: float) -> bytes:
     if name == "rgb":  # no-op: the library always uses three channels
         return b""
     if name == "hue":
@@ -55,27 +63,27 @@ def _encode_colors(name: str, value: float) -> bytes:
     return pixel_steps.plain(name, value)
 
 
-class Colors(OfPixels):
+class ColorOperations(NativePixelStep):
     """Base class of steps that apply a sequence of color operations to all pixels of an image."""
 
-    def encode(self, size: Size, drawn: Sequence[Change]) -> Steps:
+    def encode(self, size: Size, drawn: Sequence[Operation]) -> Steps:
         return encode_operations(drawn), size
 
-    def apply(self, image: Image.Image, drawn: Sequence[Change]) -> Image.Image:
+    def apply(self, image: Image.Image, drawn: Sequence[Operation]) -> Image.Image:
         for name, value in drawn:
-            image = _apply(image, name, value)
+            image = _apply_operation(image, name, value)
         return image
 
 
 @dataclass(frozen=True)
-class Color(Colors):
+class ColorAdjustment(ColorOperations):
     """Apply one fixed operation."""
 
     name: str
     value: float = 0
     is_random: ClassVar[bool] = False
 
-    def draw(self, size: Size, rng: Rng) -> Sequence[Change]:
+    def draw(self, size: Size, rng: Rng) -> Sequence[Operation]:
         return ((self.name, self.value),)
 
 
@@ -87,39 +95,39 @@ _NAMES = ("brightness", "contrast", "saturation", "hue")
 
 
 @dataclass(frozen=True)
-class ColorJitterStep(Colors):
+class ColorJitterStep(ColorOperations):
     """Change brightness, contrast, saturation and hue by random factors, in a random order."""
 
     ranges: Ranges
 
-    def draw(self, size: Size, rng: Rng) -> Sequence[Change]:
+    def draw(self, size: Size, rng: Rng) -> Sequence[Operation]:
         order = _ORDERS[int(rng.random() * len(_ORDERS))]
-        factors = [None if each is None else rng.uniform(*each) for each in self.ranges]
+        factors = [None if bounds is None else rng.uniform(*bounds) for bounds in self.ranges]
         return [(_NAMES[k], factor) for k in order if (factor := factors[k]) is not None]
 
 
 @dataclass(frozen=True)
-class Distortion(Colors):
+class Distortion(ColorOperations):
     """Apply each color change with probability `p`. Contrast is randomly the second or the last change."""
 
     ranges: Ranges
     p: float
 
-    def draw(self, size: Size, rng: Rng) -> Sequence[Change]:
-        drawn = [(name, rng.uniform(*each)) if rng.random() < self.p else None
-                 for name, each in zip(_NAMES, self.ranges, strict=True) if each is not None]  # fmt: skip
+    def draw(self, size: Size, rng: Rng) -> Sequence[Operation]:
+        drawn = [(name, rng.uniform(*item)) if rng.random() < self.p else None
+                 for name, item in zip(_NAMES, self.ranges, strict=True) if item is not None]  # fmt: skip
         if rng.random() >= 0.5:
             drawn.append(drawn.pop(1))
-        return [each for each in drawn if each is not None]
+        return [item for item in drawn if item is not None]
 
 
 @dataclass(frozen=True)
-class Channels(OfPixels):
+class ChannelPermutation(NativePixelStep):
     """Permute the three channels at random."""
 
     def draw(self, size: Size, rng: Rng) -> tuple[int, ...]:
         """Choose a random permutation, and return the input channel of each output channel."""
-        return _PLACES[int(rng.random() * len(_PLACES))]
+        return _PERMUTATIONS[int(rng.random() * len(_PERMUTATIONS))]
 
     def encode(self, size: Size, drawn: Any) -> Steps:
         return pixel_steps.channels(drawn), size
@@ -128,11 +136,11 @@ class Channels(OfPixels):
         return Image.fromarray(np.asarray(image)[:, :, list(drawn)])
 
 
-_PLACES = list(itertools.permutations(range(3)))
+_PERMUTATIONS = list(itertools.permutations(range(3)))
 
 
 @dataclass(frozen=True)
-class Blur(OfPixels):
+class Blur(NativePixelStep):
     """Blur with a Gaussian filter of a random standard deviation.
 
     Attributes:
@@ -159,7 +167,7 @@ class Blur(OfPixels):
 
 
 @dataclass(frozen=True)
-class Fill(OfPixels):
+class RectangleFill(NativePixelStep):
     """Fill a random rectangle with a color; see `_picture_erasing.Rectangle`."""
 
     rectangle: Any

@@ -36,7 +36,7 @@ class Rectangle:
         """Choose a random rectangle, and return its top, left, height and width. Return None if nothing is erased."""
         if rng.random() >= self.p:
             return None
-        low, high = (math.log(each) for each in self.ratio)
+        low, high = (math.log(bound) for bound in self.ratio)
         for _ in range(10):
             area = size[0] * size[1] * rng.uniform(*self.scale)
             ratio = math.exp(rng.uniform(low, high))
@@ -75,17 +75,17 @@ class Erasing:
         if self.value is None:
             values = _normalize(normals(rng.generator(), (channels, height, width)), self.mean, self.std)
         else:
-            values = _values(self.value, self.mean, self.std)
+            values = _fill_values(self.value, self.mean, self.std)
         pixels[:, top : top + height, left : left + width] = values
 
 
 @lru_cache(maxsize=64)
-def _values(value: tuple[float, ...], *normalization: Any) -> Floats:
+def _fill_values(value: tuple[float, ...], *normalization: Any) -> Floats:
     return _normalize(np.array(value, np.float32)[:, None, None], *normalization)
 
 
 def _normalize(values: Floats, mean: tuple[float, ...] | None, std: tuple[float, ...] | None) -> Floats:
     if mean is None or std is None:
         return values
-    less, by = (np.array(each, np.float32)[:, None, None] for each in (mean, std))
-    return (values - less) / by
+    means, deviations = (np.array(numbers, np.float32)[:, None, None] for numbers in (mean, std))
+    return (values - means) / deviations

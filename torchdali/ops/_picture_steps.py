@@ -26,12 +26,12 @@ from torchdali.codecs.program import ImageProgram
 from torchdali.rng import Rng
 
 __all__ = [
-    "CenterCropStep", "FlipStep", "Lattice", "OfPixels", "PadStep", "RandomCropStep", "RandomWindow",
+    "CenterCropStep", "FlipStep", "Lattice", "NativePixelStep", "PadStep", "RandomCropStep", "RandomWindow",
     "ResizeStep", "Size", "Steps", "levels",
 ]  # fmt: skip
 
 Size = tuple[int, int]
-Places = npt.NDArray[np.int64]
+IndexArray = npt.NDArray[np.int64]
 Window = tuple[int, int, int, int]
 """Top, left, height and width of a window, in pixels."""
 Steps = tuple[bytes, Size]
@@ -49,8 +49,8 @@ class Lattice(NamedTuple):
         fill: Value of pixels outside the image.
     """
 
-    rows: Places
-    columns: Places
+    rows: IndexArray
+    columns: IndexArray
     fill: Any = 0
 
     @classmethod
@@ -62,15 +62,15 @@ class Lattice(NamedTuple):
     def size(self) -> Size:
         return self.rows.shape[1], self.columns.shape[1]
 
-    def select(self, pictures: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    def select(self, images: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
         """Return the selected pixels of images ``(N, H, W, C)``."""
-        count, height, width, channels = pictures.shape
+        count, height, width, channels = images.shape
         outside = (self.rows[:, :, None] < 0) | (self.columns[:, None, :] < 0)
-        places = self.rows[:, :, None] * width + self.columns[:, None, :]
-        places = np.where(outside, 0, places) + (np.arange(count) * height * width)[:, None, None]
-        selected: npt.NDArray[np.uint8] = pictures.reshape(-1, channels).take(places, 0)
+        indices = self.rows[:, :, None] * width + self.columns[:, None, :]
+        indices = np.where(outside, 0, indices) + (np.arange(count) * height * width)[:, None, None]
+        selected: npt.NDArray[np.uint8] = images.reshape(-1, channels).take(indices, 0)
         if outside.any():
-            selected[np.broadcast_to(outside, places.shape)] = self.fill
+            selected[np.broadcast_to(outside, indices.shape)] = self.fill
         return selected
 
     def extend(self, left: int, top: int, right: int, bottom: int, mode: str = "constant", fill: Any = 0) -> Lattice:
@@ -81,41 +81,43 @@ class Lattice(NamedTuple):
             mode: torchvision's padding mode, such as "reflect".
             fill: Value of the border's pixels, for the mode "constant".
         """
-        rows, columns = _extend(self.rows, top, bottom, mode), _extend(self.columns, left, right, mode)
+        rows, columns = _pad_indices(self.rows, top, bottom, mode), _pad_indices(self.columns, left, right, mode)
         return Lattice(rows, columns, fill if mode == "constant" else self.fill)
 
-    def windows(self, tops: Places, lefts: Places, size: Size) -> Lattice:
+    def windows(self, tops: IndexArray, lefts: IndexArray, size: Size) -> Lattice:
         """Return a lattice that also crops a window of each image. `tops` and `lefts` have one value per image."""
-        return self._replace(rows=_cut(self.rows, tops, size[0]), columns=_cut(self.columns, lefts, size[1]))
+        return self._replace(
+            rows=_crop_indices(self.rows, tops, size[0]), columns=_crop_indices(self.columns, lefts, size[1])
+        )
 
 
-def _extend(places: Places, before: int, after: int, mode: str) -> Places:
+def _pad_indices(indices: IndexArray, before: int, after: int, mode: str) -> IndexArray:
     """Add borders before and after the indices of rows or columns, as torchvision pads NumPy arrays."""
-    count = places.shape[1]
+    count = indices.shape[1]
     if mode == "constant":
-        line = np.arange(-before, count + after)
-        inside = line.clip(0, count - 1)
-        return np.where(line == inside, places[:, inside], -1)
-    kept = places[:, max(-before, 0) : count - max(-after, 0)]
-    extended: Places = np.pad(kept, ((0, 0), (max(before, 0), max(after, 0))), mode)  # type: ignore[call-overload]
+        positions = np.arange(-before, count + after)
+        inside = positions.clip(0, count - 1)
+        return np.where(positions == inside, indices[:, inside], -1)
+    inner = indices[:, max(-before, 0) : count - max(-after, 0)]
+    extended: IndexArray = np.pad(inner, ((0, 0), (max(before, 0), max(after, 0))), mode)  # type: ignore[call-overload]
     return extended
 
 
-def _cut(places: Places, starts: Places, extent: int) -> Places:
-    line = starts[:, None] + np.arange(extent)
-    return np.take_along_axis(np.broadcast_to(places, (len(line), places.shape[1])), line, 1)
+def _crop_indices(indices: IndexArray, starts: IndexArray, extent: int) -> IndexArray:
+    positions = starts[:, None] + np.arange(extent)
+    return np.take_along_axis(np.broadcast_to(indices, (len(positions), indices.shape[1])), positions, 1)
 
 
-def _integers(numbers: Any, high: int) -> Places:
+def _to_integers(numbers: Any, high: int) -> IndexArray:
     """Convert random numbers to integers from 0 to `high`, both included, as `Rng.integer` does."""
-    whole: Places = (numbers * (high + 1)).astype(np.int64)
-    return whole
+    integers: IndexArray = (numbers * (high + 1)).astype(np.int64)
+    return integers
 
 
 # ---------------------------------------------------------------- steps
 
 
-class Fixed:
+class FixedStep:
     """Base class of steps without random numbers."""
 
     is_random: ClassVar[bool] = False
@@ -125,7 +127,7 @@ class Fixed:
         return size
 
 
-class OfPixels(ABC):
+class NativePixelStep(ABC):
     """Base class of transforms that the native library runs as pixel steps.
 
     Pixel steps change the pixels after the crop and the resize of a program.
@@ -142,17 +144,17 @@ class OfPixels(ABC):
         return change_pixels(program, self.encode(program.size, drawn))
 
 
-def change_pixels(program: ImageProgram, changes: Steps | None) -> ImageProgram | None:
+def change_pixels(program: ImageProgram, steps: Steps | None) -> ImageProgram | None:
     """Append pixel steps to a program.
 
-    Return None if `changes` is None, or if the image has more pixels after the steps than Pillow allows.
+    Return None if `steps` is None, or if the image has more pixels after the steps than Pillow allows.
     """
-    if changes is None or is_refused(*changes[1]):
+    if steps is None or is_refused(*steps[1]):
         return None
-    return program.change_pixels(*changes) if changes[0] else program
+    return program.change_pixels(*steps) if steps[0] else program
 
 
-def _to_image(planes: Tensor) -> Image.Image:
+def _to_pil_image(planes: Tensor) -> Image.Image:
     image: Image.Image = F.to_pil_image(planes)
     return image
 
@@ -164,7 +166,7 @@ def levels(fill: Any) -> tuple[int, int, int]:
 
 
 @dataclass(frozen=True)
-class ResizeStep(Fixed):
+class ResizeStep(FixedStep):
     """Resize an image like ``torchvision.transforms.Resize``.
 
     Attributes:
@@ -200,20 +202,20 @@ class ResizeStep(Fixed):
     def apply(self, image: Image.Image, drawn: Any) -> Image.Image:
         size = None if self.size is None else list(self.size)
         if self.of_tensor:
-            return _to_image(v2.functional.resize(F.pil_to_tensor(image), size, self.interpolation, self.max_size))
+            return _to_pil_image(v2.functional.resize(F.pil_to_tensor(image), size, self.interpolation, self.max_size))
         resized: Image.Image = F.resize(image, size, self.interpolation, self.max_size)
         return resized
 
 
 @dataclass(frozen=True)
-class CenterCropStep(Fixed):
+class CenterCropStep(FixedStep):
     """Crop the center of an image like ``torchvision.transforms.CenterCrop``; pixels outside the image are black."""
 
     size: Size
 
     def _corner(self, size: Size) -> Size:
-        room = [have - want for have, want in zip(size, self.size, strict=True)]
-        top, left = (round(each / 2.0) if each >= 0 else -(-each // 2) for each in room)
+        margins = [extent - target for extent, target in zip(size, self.size, strict=True)]
+        top, left = (round(margin / 2.0) if margin >= 0 else -(-margin // 2) for margin in margins)
         return top, left
 
     def edit(self, program: ImageProgram, drawn: Any) -> ImageProgram | None:
@@ -228,12 +230,12 @@ class CenterCropStep(Fixed):
         return lattice.extend(-left, -top, left + self.size[1] - width, top + self.size[0] - height)
 
     def apply(self, image: Image.Image, drawn: Any) -> Image.Image:
-        cut: Image.Image = F.center_crop(image, list(self.size))
-        return cut
+        cropped: Image.Image = F.center_crop(image, list(self.size))
+        return cropped
 
 
 @dataclass(frozen=True)
-class PadStep(Fixed):
+class PadStep(FixedStep):
     """Pad an image like ``torchvision.transforms.Pad``.
 
     Attributes:
@@ -254,15 +256,15 @@ class PadStep(Fixed):
         left, top, right, bottom = self.padding
         return size[0] + top + bottom, size[1] + left + right
 
-    def is_plain(self, size: Size) -> bool:
+    def is_supported(self, size: Size) -> bool:
         """Return True if at least one pixel remains, and no reflected border is wider than the image."""
         left, top, right, bottom = self.padding
         if self.mode == "constant":
             return min(self.size(size)) > 0
         axes = ((size[0], top, bottom), (size[1], left, right))
-        kept = [count + min(before, 0) + min(after, 0) for count, before, after in axes]
-        most = [extent - (self.mode == "reflect") if self.mode != "edge" else math.inf for extent in kept]
-        return min(kept) > 0 and max(top, bottom) <= most[0] and max(left, right) <= most[1]
+        extents = [count + min(before, 0) + min(after, 0) for count, before, after in axes]
+        limits = [extent - (self.mode == "reflect") if self.mode != "edge" else math.inf for extent in extents]
+        return min(extents) > 0 and max(top, bottom) <= limits[0] and max(left, right) <= limits[1]
 
     def edit(self, program: ImageProgram, drawn: Any) -> ImageProgram | None:
         """Append the padding to a program.
@@ -271,14 +273,14 @@ class PadStep(Fixed):
         """
         if not any(self.padding):
             return program
-        if not self.is_plain(program.size):
+        if not self.is_supported(program.size):
             return None
         (left, top, _, _), size = self.padding, self.size(program.size)
         return change_pixels(program, (pixel_steps.window(-top, -left, size, self.mode, levels(self.fill)), size))
 
     def move(self, lattice: Lattice, numbers: npt.NDArray[np.float64]) -> Lattice:
         height, width = lattice.size
-        if not self.is_plain((height, width)):
+        if not self.is_supported((height, width)):
             self.apply(Image.new("L", (width, height)), None)  # raises torchvision's error
         return lattice.extend(*self.padding, self.mode, self.fill)
 
@@ -287,7 +289,7 @@ class PadStep(Fixed):
             return image
         arguments = list(self.padding), self.fill, self.mode
         if self.of_tensor:
-            return _to_image(F.pad(F.pil_to_tensor(image), *arguments))
+            return _to_pil_image(F.pad(F.pil_to_tensor(image), *arguments))
         padded: Image.Image = F.pad(image, *arguments)
         return padded
 
@@ -330,7 +332,10 @@ class RandomCropStep:
         """Crop a random window from every image of a lattice."""
         padded = self._pad(lattice.size).move(lattice, numbers)
         height, width = padded.size
-        tops, lefts = _integers(numbers[:, 0], height - self.size[0]), _integers(numbers[:, 1], width - self.size[1])
+        tops, lefts = (
+            _to_integers(numbers[:, 0], height - self.size[0]),
+            _to_integers(numbers[:, 1], width - self.size[1]),
+        )
         return padded.windows(tops, lefts, self.size)
 
     def edit(self, program: ImageProgram, drawn: Any) -> ImageProgram | None:
@@ -340,7 +345,7 @@ class RandomCropStep:
         """
         pad, window = drawn
         left, top, _, _ = pad.padding
-        if not pad.is_plain(program.size):
+        if not pad.is_supported(program.size):
             return None
         corner = window[0] - top, window[1] - left
         steps = pixel_steps.window(*corner, self.size, pad.mode, levels(pad.fill))
@@ -348,8 +353,8 @@ class RandomCropStep:
 
     def apply(self, image: Image.Image, drawn: Any) -> Image.Image:
         pad, window = drawn
-        cut: Image.Image = F.crop(pad.apply(image, None), *window)
-        return cut
+        cropped: Image.Image = F.crop(pad.apply(image, None), *window)
+        return cropped
 
 
 @dataclass(frozen=True)
@@ -367,24 +372,24 @@ class RandomWindow:
 
     def draw(self, size: Size, rng: Rng) -> Window:
         height, width = size
-        low, high = (math.log(each) for each in self.ratio)
+        low, high = (math.log(bound) for bound in self.ratio)
         for _ in range(10):
             area = height * width * rng.uniform(*self.scale)
             ratio = math.exp(rng.uniform(low, high))
             w, h = round(math.sqrt(area * ratio)), round(math.sqrt(area / ratio))
             if 0 < w <= width and 0 < h <= height:
                 return rng.integer(0, height - h), rng.integer(0, width - w), h, w
-        own = width / height
-        w = round(height * max(self.ratio)) if own > max(self.ratio) else width
-        h = round(width / min(self.ratio)) if own < min(self.ratio) else height
+        image_ratio = width / height
+        w = round(height * max(self.ratio)) if image_ratio > max(self.ratio) else width
+        h = round(width / min(self.ratio)) if image_ratio < min(self.ratio) else height
         return (height - h) // 2, (width - w) // 2, h, w
 
     def edit(self, program: ImageProgram, drawn: Any) -> ImageProgram | None:
         return program.crop(*drawn)
 
     def apply(self, image: Image.Image, drawn: Any) -> Image.Image:
-        cut: Image.Image = F.crop(image, *drawn)
-        return cut
+        cropped: Image.Image = F.crop(image, *drawn)
+        return cropped
 
 
 @dataclass(frozen=True)
@@ -403,9 +408,9 @@ class FlipStep:
 
     def move(self, lattice: Lattice, numbers: npt.NDArray[np.float64]) -> Lattice:
         """Flip each image of a lattice with probability `p`."""
-        chosen, places = (numbers[:, 0] < self.p)[:, None], lattice.rows if self.vertical else lattice.columns
-        places = np.where(chosen, places[:, ::-1], places)
-        return lattice._replace(rows=places) if self.vertical else lattice._replace(columns=places)
+        chosen, indices = (numbers[:, 0] < self.p)[:, None], lattice.rows if self.vertical else lattice.columns
+        indices = np.where(chosen, indices[:, ::-1], indices)
+        return lattice._replace(rows=indices) if self.vertical else lattice._replace(columns=indices)
 
     def apply(self, image: Image.Image, drawn: Any) -> Image.Image:
         flipped: Image.Image = (F.vflip if self.vertical else F.hflip)(image) if drawn else image

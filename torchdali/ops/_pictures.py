@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "STORED", "DrawnTransforms", "ImageProgram", "ImageSource", "ImageTransform", "ImageTransforms", "RandomSteps",
-    "Requests", "TensorConversion", "is_refused", "library",
+    "RequestDataset", "TensorConversion", "is_refused", "library",
 ]  # fmt: skip
 
 
@@ -85,14 +85,14 @@ class TensorConversion:
     """Conversion of an image to a tensor.
 
     Attributes:
-        unit: True to convert to float32 values from 0 to 1, False for uint8.
+        is_float: True to convert to float32 values from 0 to 1, False for uint8.
         mean, std: Mean and standard deviation of the normalization: one value per channel, or one value for all
             channels; None for no normalization.
         channels: Number of channels of the tensor: 1 or 3.
         multiplies: True to multiply by 1 / 255, as `transforms.v2` does; otherwise divide by 255.
     """
 
-    unit: bool
+    is_float: bool
     mean: tuple[float, ...] | None = None
     std: tuple[float, ...] | None = None
     channels: int = 3
@@ -104,13 +104,13 @@ class TensorConversion:
         The converted values are bit-identical to torchvision's.
         """
         levels = torch.arange(256, dtype=torch.uint8)[None]
-        if not self.unit:
+        if not self.is_float:
             return levels
         values = levels.to(torch.float32)
         values = values.mul(1 / 255) if self.multiplies else values.div(255)
         if self.mean is None or self.std is None:
             return values
-        mean, std = (torch.tensor(each, dtype=torch.float32)[:, None] for each in (self.mean, self.std))
+        mean, std = (torch.tensor(numbers, dtype=torch.float32)[:, None] for numbers in (self.mean, self.std))
         return (values - mean) / std
 
     def render(self, render: Render, program: ImageProgram, planar: bool) -> Tensor | None:
@@ -127,7 +127,7 @@ class TensorConversion:
 def _options(conversion: TensorConversion | None, planar: bool = True) -> ImageOptions:
     if conversion is None:
         return replace(STORED, output=Output())
-    if not conversion.unit:
+    if not conversion.is_float:
         return replace(STORED, output=Output(planar=planar, channels=conversion.channels))
     table = conversion.levels().expand(3, 256)
     return replace(STORED, output=Output.from_table(table, planar, conversion.channels))
@@ -194,14 +194,14 @@ class DrawnTransforms:
             self.rest += reversed(step.choose(self._rng))
         return None
 
-    def go_on(self, image: Image.Image, again: bool) -> Image.Image:
+    def apply_rest(self, image: Image.Image, restart: bool) -> Image.Image:
         """Apply the remaining transforms to an image.
 
         Args:
-            image: The program's result; if `again` is True, the original image.
-            again: True to apply the program's transforms first, with the same random numbers.
+            image: The program's result; if `restart` is True, the original image.
+            restart: True to apply the program's transforms first, with the same random numbers.
         """
-        for step, drawn in self.steps if again else ():
+        for step, drawn in self.steps if restart else ():
             image = step.apply(image, drawn)
         if self.rest:
             image = self.rest.pop().apply(image, self.drawn)
@@ -236,8 +236,8 @@ class ImageTransforms:
 
     def end(self, planes: Tensor, rng: Rng) -> Tensor:
         """Apply the transforms `ends` to the tensor `planes`, in place."""
-        for each in self.ends:
-            each.apply(planes, rng)
+        for transform in self.ends:
+            transform.apply(planes, rng)
         return planes
 
 
@@ -249,17 +249,17 @@ def _picture(data: Data, /, *, transforms: ImageTransforms, rng: Rng, out: Out =
         data: Bytes ``(n,)`` of an image file, or pixels ``(H, W, C)`` with 1 or 3 channels.
         transforms: The sequence of transforms.
     """
-    size = _size(data) if data.dim() == 1 else (data.shape[0], data.shape[1])
+    size = _read_size(data) if data.dim() == 1 else (data.shape[0], data.shape[1])
     if size is None:
-        data = _pixels(_open(data))
+        data = _to_pixels(_open_image(data))
         size = data.shape[0], data.shape[1]
     drawn = DrawnTransforms(transforms, size, rng)
     program = drawn.program.with_options(_options(None if drawn.rest else transforms.conversion))
     pixels = render(program, data, out)
     if pixels is None:
-        return transforms.end(_convert(drawn.go_on(_open(data), True), transforms.conversion, out), rng)
+        return transforms.end(_to_tensor(drawn.apply_rest(_open_image(data), True), transforms.conversion, out), rng)
     if drawn.rest:
-        pixels = _convert(drawn.go_on(_image(pixels), False), transforms.conversion, out)
+        pixels = _to_tensor(drawn.apply_rest(_to_pil_image(pixels), False), transforms.conversion, out)
     return transforms.end(pixels, rng)
 
 
@@ -269,7 +269,7 @@ def _still_picture(data: Data, /, *, transforms: ImageTransforms) -> Data:
     return _picture.body(data, transforms=transforms, rng=Rng(0, (0, 0)))
 
 
-def _size(data: Tensor) -> tuple[int, int] | None:
+def _read_size(data: Tensor) -> tuple[int, int] | None:
     """Return the height and width in a JPEG's header; None if the library can't reproduce Pillow's pixels for the file.
 
     The Exif orientation is ignored.
@@ -278,33 +278,33 @@ def _size(data: Tensor) -> tuple[int, int] | None:
     return None if jpeg is None else jpeg.size(False)
 
 
-def _open(data: Tensor) -> Image.Image:
+def _open_image(data: Tensor) -> Image.Image:
     """Open a file, or wrap pixels, as a PIL image."""
     from PIL import Image
 
-    return _image(data) if data.dim() == 3 else Image.open(open_bytes(data.numpy().data)).convert("RGB")
+    return _to_pil_image(data) if data.dim() == 3 else Image.open(open_bytes(data.numpy().data)).convert("RGB")
 
 
-def _image(pixels: Tensor) -> Image.Image:
+def _to_pil_image(pixels: Tensor) -> Image.Image:
     from PIL import Image
 
     return Image.fromarray(pixels[:, :, 0].numpy() if pixels.shape[2] == 1 else pixels.numpy())
 
 
-def _pixels(image: Image.Image) -> Tensor:
+def _to_pixels(image: Image.Image) -> Tensor:
     pixels = torch.from_numpy(np.array(image))
     return pixels[:, :, None] if pixels.dim() == 2 else pixels
 
 
-def _convert(image: Image.Image, conversion: TensorConversion | None, out: Tensor | None) -> Tensor:
-    pixels = _pixels(image)
+def _to_tensor(image: Image.Image, conversion: TensorConversion | None, out: Tensor | None) -> Tensor:
+    pixels = _to_pixels(image)
     if conversion is None:
         return pixels
-    whole = render(ImageProgram.of(image.height, image.width, _options(conversion)), pixels, out)
-    if whole is not None:
-        return whole
+    converted = render(ImageProgram.of(image.height, image.width, _options(conversion)), pixels, out)
+    if converted is not None:
+        return converted
     planes = pixels.permute(2, 0, 1)[: conversion.channels]
-    if not conversion.unit:
+    if not conversion.is_float:
         return planes.contiguous()
     levels = conversion.levels().expand(len(planes), 256)
     return torch.stack([channel[plane.long()] for channel, plane in zip(levels, planes, strict=True)])
@@ -320,10 +320,10 @@ def _edit(constants: Mapping[str, Any]) -> Edit:
         return None if drawn.rest else drawn.program
 
     finish = transforms.end if transforms.ends else None
-    return Edit(narrow, lambda _: options, numbers=_NUMBERS * len(transforms.steps), finish=finish)
+    return Edit(narrow, lambda _: options, numbers=_NUMBERS_PER_STEP * len(transforms.steps), finish=finish)
 
 
-_NUMBERS = 4  # estimated count of random numbers per step
+_NUMBERS_PER_STEP = 4  # estimated count of random numbers per step
 
 
 class ImageSource:
@@ -335,7 +335,7 @@ class ImageSource:
 
     def __init__(self, data: npt.NDArray[np.uint8]) -> None:
         self._data = torch.from_numpy(data)
-        self.size = _size(self._data) if data.ndim == 1 else data.shape[:2]
+        self.size = _read_size(self._data) if data.ndim == 1 else data.shape[:2]
 
     def has_one_scan(self) -> bool:
         """Return True if the library found that the JPEG is a single, complete baseline scan."""
@@ -346,7 +346,7 @@ class ImageSource:
         return render(program, self._data)
 
 
-class Requests:
+class RequestDataset:
     """Dataset for a reader. It requests each image from a user's dataset.
 
     Args:
@@ -359,7 +359,7 @@ class Requests:
         self._dataset, self.source, self._are_files = dataset, source, are_files
 
     @classmethod
-    def from_argument(cls, value: Any) -> Requests:
+    def from_argument(cls, value: Any) -> RequestDataset:
         assert isinstance(value, cls)
         return value
 
@@ -391,7 +391,7 @@ class Requests:
 
 @reader(name="_requests")
 def _requests(
-    *, requests: Requests, **options: Annotated[Any, shares(LoaderOptions)]
+    *, requests: RequestDataset, **options: Annotated[Any, shares(LoaderOptions)]
 ) -> Annotated[Dataset, OutputCount(1)]:
     """Read images of a dataset."""
     return requests

@@ -24,25 +24,25 @@ from torchdali.declaration.schema import BatchOutput, BatchSize, Takes
 from torchdali.errors import batch_level, self_explanatory, warn
 from torchdali.tensors import TensorList
 
-__all__ = ["PLACES", "dl_tensor_python_function", "python_function", "torch_python_function"]
+__all__ = ["POSITIONAL_ARGUMENTS", "dl_tensor_python_function", "python_function", "torch_python_function"]
 
-PLACES = dict.fromkeys(
+POSITIONAL_ARGUMENTS = dict.fromkeys(
     ("python_function", "torch_python_function"),
     ("function", "num_outputs", "device", "batch_processing"),
 ) | {"dl_tensor_python_function": ("function", "num_outputs", "device")}
 """For each operator, the arguments that the operator's class in `ops` accepts by position, as in DALI."""
 
-Any_ = Annotated[TensorList, Takes()]
+AnyBatch = Annotated[TensorList, Takes()]
 _Columns = list[list[torch.Tensor]]
 Outputs = BatchOutput | tuple[BatchOutput, ...]
 
 
-def _count(arguments: Mapping[str, Any]) -> int | None:
+def _count_outputs(arguments: Mapping[str, Any]) -> int | None:
     count = int(arguments["num_outputs"])
     return None if count == 1 else count
 
 
-def _layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> tuple[str, ...]:
+def _output_layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> tuple[str, ...]:
     output_layouts = arguments["output_layouts"]
     count = int(arguments["num_outputs"])
     if output_layouts is None or isinstance(output_layouts, str):
@@ -57,13 +57,13 @@ def _layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> tuple[st
     return tuple(layout or "" for layout in output_layouts)
 
 
-def _is_by_sample(arguments: Mapping[str, Any]) -> bool:
+def _is_per_sample(arguments: Mapping[str, Any]) -> bool:
     return not arguments["batch_processing"]
 
 
-@operator(over="batch", separable=_is_by_sample, outputs=_count, layout=_layouts, preserve=True)
+@operator(over="batch", separable=_is_per_sample, outputs=_count_outputs, layout=_output_layouts, preserve=True)
 def python_function(
-    *inputs: Any_,
+    *inputs: AnyBatch,
     function: Any,
     batch_processing: bool = False,
     num_outputs: int = 1,
@@ -87,13 +87,13 @@ def python_function(
     Raises:
         RuntimeError: the function raises, or returns something other than arrays.
     """
-    columns = [[_array(s) for s in each.samples()] for each in inputs]
+    columns = [[_to_array(s) for s in batch.samples()] for batch in inputs]
     return _call(function, columns, batch_processing, num_outputs, size, _from_array)
 
 
-@operator(over="batch", separable=_is_by_sample, outputs=_count, layout=_layouts, preserve=True)
+@operator(over="batch", separable=_is_per_sample, outputs=_count_outputs, layout=_output_layouts, preserve=True)
 def torch_python_function(
-    *inputs: Any_,
+    *inputs: AnyBatch,
     function: Any,
     batch_processing: bool = False,
     num_outputs: int = 1,
@@ -122,19 +122,19 @@ def torch_python_function(
     Raises:
         RuntimeError: the function raises, returns something other than tensors, or changes only the first sample.
     """
-    columns = [each.samples() for each in inputs]
+    columns = [batch.samples() for batch in inputs]
     return _call(function, columns, batch_processing, num_outputs, size, _from_tensor)
 
 
 @operator(
     over="batch",
-    separable=_is_by_sample,
-    outputs=_count,
-    layout=_layouts,
+    separable=_is_per_sample,
+    outputs=_count_outputs,
+    layout=_output_layouts,
     preserve=True,
 )
 def dl_tensor_python_function(
-    *inputs: Any_,
+    *inputs: AnyBatch,
     function: Any,
     batch_processing: bool = True,
     num_outputs: int = 1,
@@ -161,8 +161,8 @@ def dl_tensor_python_function(
     Raises:
         RuntimeError: the function raises, or returns something other than DLPack tensors.
     """
-    columns = [[_capsule(s) for s in each.samples()] for each in inputs]
-    if synchronize_stream and any(each.device.type == "cuda" for each in inputs):
+    columns = [[_to_capsule(s) for s in batch.samples()] for batch in inputs]
+    if synchronize_stream and any(batch.device.type == "cuda" for batch in inputs):
         torch.cuda.current_stream().synchronize()
     return _call(function, columns, batch_processing, num_outputs, size, _from_capsule)
 
@@ -186,19 +186,19 @@ def _call(
         The list of output samples if the number of outputs is 1; otherwise a tuple with one list per output.
     """
     if batched:
-        results = _results(function, [list(c) for c in columns], outputs, _ONCE)
-        _check_all_are_done(function, columns, results[:outputs])
-        output_columns: _Columns = [_column(f, convert) for f in results[:outputs]]
+        results = _call_function(function, [list(c) for c in columns], outputs, _ONCE)
+        _check_all_changed(function, columns, results[:outputs])
+        output_columns: _Columns = [_convert_column(f, convert) for f in results[:outputs]]
     else:
         count = len(columns[0]) if columns else size
-        rows = [_results(function, [c[i] for c in columns], outputs) for i in range(count)]
+        rows = [_call_function(function, [c[i] for c in columns], outputs) for i in range(count)]
         output_columns = [[convert(row[k]) for row in rows] for k in range(outputs)]
         if output_columns and columns and count:
             _warn_of_added_axis(function, columns[0][0], output_columns[0][0])
     return output_columns[0] if outputs == 1 else tuple(output_columns)
 
 
-def _check_all_are_done(function: Callable[..., Any], columns: Sequence[Sequence[Any]], results: Sequence[Any]) -> None:
+def _check_all_changed(function: Callable[..., Any], columns: Sequence[Sequence[Any]], results: Sequence[Any]) -> None:
     """Raise RuntimeError if the function changed only the first sample of a batch.
 
     torchvision's transforms do this if they are called with a list of tensors.
@@ -207,8 +207,8 @@ def _check_all_are_done(function: Callable[..., Any], columns: Sequence[Sequence
         passed = isinstance(result, (list, tuple)) and len(result) == len(column) > 1
         if not passed or not isinstance(column[0], torch.Tensor):
             continue
-        same = [one is other for one, other in zip(result, column, strict=True)]
-        if not same[0] and all(same[1:]):
+        unchanged = [new is old for new, old in zip(result, column, strict=True)]
+        if not unchanged[0] and all(unchanged[1:]):
             raise RuntimeError(
                 f"{_name(function)} changed only the first of {len(column)} samples, as torchvision's transforms do "
                 f"with a list. Pass batch_processing=False to call the function once per sample"
@@ -218,11 +218,13 @@ def _check_all_are_done(function: Callable[..., Any], columns: Sequence[Sequence
 _ONCE = "the function was called once, with one list per input; pass batch_processing=False to call it once per sample"
 
 
-def _results(function: Callable[..., Any], inputs: Sequence[Any], outputs: int, how: str = "") -> Sequence[Any]:
+def _call_function(
+    function: Callable[..., Any], inputs: Sequence[Any], outputs: int, advice: str = ""
+) -> Sequence[Any]:
     """Call the function, and return its outputs as a sequence.
 
     Args:
-        how: Hint to add to the message if the function raises TypeError or AttributeError.
+        advice: Hint to add to the message if the function raises TypeError or AttributeError.
 
     Raises:
         RuntimeError: the function raises, or returns the wrong number of outputs.
@@ -230,7 +232,7 @@ def _results(function: Callable[..., Any], inputs: Sequence[Any], outputs: int, 
     try:
         result = function(*inputs)
     except Exception as error:
-        hint = f"\n  {how}" if how and isinstance(error, (TypeError, AttributeError)) else ""
+        hint = f"\n  {advice}" if advice and isinstance(error, (TypeError, AttributeError)) else ""
         message = f"{_name(function)} raised {type(error).__name__}: {error}{hint}"
         raise self_explanatory(RuntimeError(message)) from error
     if outputs == 0:
@@ -246,7 +248,7 @@ def _results(function: Callable[..., Any], inputs: Sequence[Any], outputs: int, 
     return result
 
 
-def _column(result: Any, convert: Callable[[Any], torch.Tensor]) -> list[torch.Tensor]:
+def _convert_column(result: Any, convert: Callable[[Any], torch.Tensor]) -> list[torch.Tensor]:
     samples = list(result) if isinstance(result, (list, tuple)) else list(convert(result).unbind(0))
     return [convert(s) for s in samples]
 
@@ -274,7 +276,7 @@ def _name(function: Any) -> str:
     return f"the function {getattr(function, '__name__', type(function).__name__)!r}"
 
 
-def _array(sample: torch.Tensor) -> Any:
+def _to_array(sample: torch.Tensor) -> Any:
     """Return a copy of a sample as an array, so that the function can change it without affecting other operators."""
     return sample.numpy(force=True).copy()
 
@@ -295,7 +297,7 @@ def _from_tensor(value: Any) -> torch.Tensor:
     return value.detach().contiguous()
 
 
-def _capsule(sample: torch.Tensor) -> Any:
+def _to_capsule(sample: torch.Tensor) -> Any:
     return sample.detach().__dlpack__()
 
 

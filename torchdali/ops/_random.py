@@ -33,36 +33,36 @@ Compute = Callable[[Numbers, slice], Numbers]
 
 Its arguments are the random numbers, and the range of samples to which the numbers belong.
 """
-Kind = tuple[Callable[[BatchRng, int], Numbers], Callable[[np.random.Generator, Shape, Any], Numbers]]
+Distribution = tuple[Callable[[BatchRng, int], Numbers], Callable[[np.random.Generator, Shape, Any], Numbers]]
 """Two functions that draw random numbers.
 
 The first function draws a few numbers for every sample of a batch. The second function draws many numbers for one
 sample, with a NumPy dtype.
 """
 
-_MANY = 4096  # for samples with more values, one generator per sample is faster
-_LARGEST = float(np.finfo(np.float32).max)
-_FEW_BETAS = 64  # the corresponding limit for the beta distribution
-_UNIFORM: Kind = (BatchRng.uniform, np.random.Generator.random)
+_MAX_BATCHED_VALUES = 4096  # for samples with more values, one generator per sample is faster
+_MAX_FLOAT32 = float(np.finfo(np.float32).max)
+_MAX_BATCHED_BETAS = 64  # the corresponding limit for the beta distribution
+_UNIFORM: Distribution = (BatchRng.uniform, np.random.Generator.random)
 
 
-def _many_normals(generator: np.random.Generator, shape: Shape, precision: Any) -> Numbers:
+def _sample_normals(generator: np.random.Generator, shape: Shape, precision: Any) -> Numbers:
     """Draw normal numbers. In single precision, use the function that `noise.gaussian` also uses."""
     if precision is np.float32:
         return normals(generator, shape)
     return generator.standard_normal(shape, precision)
 
 
-_NORMAL: Kind = (BatchRng.normal, _many_normals)
+_NORMAL: Distribution = (BatchRng.normal, _sample_normals)
 _INTEGERS = (
     torch.uint8, torch.int8, torch.uint16, torch.int16, torch.uint32, torch.int32, torch.uint64, torch.int64,
 )  # fmt: skip
 _NUMBERS = (*_INTEGERS, torch.float32, torch.float64)
-_EXACT = {
+_NUMPY_DTYPES = {
     torch.float32: np.float32, torch.float64: np.float64, torch.bool: np.bool_, torch.uint8: np.uint8,
     torch.int32: np.int32,
 }  # fmt: skip
-_COARSE = (torch.float32, torch.uint8, torch.int8, torch.bool)  # single precision is enough for these dtypes
+_SINGLE_PRECISION = (torch.float32, torch.uint8, torch.int8, torch.bool)  # single precision is enough for these dtypes
 
 
 @operator(name="random.uniform", over="batch", separable=True, layout="")
@@ -95,10 +95,10 @@ def uniform(
     shapes = sample_shapes(shape_like, shape, rng.size)
     chosen = range if values is None else values
     if not isinstance(chosen, Column):  # the range or the list is the same in all batches
-        compute = (_always_between if values is None else _always_among)(tuple(chosen), kind)
+        compute = (_map_to_constant_range if values is None else _map_to_constant_values)(tuple(chosen), kind)
     else:
         listed = chosen.values
-        compute = _between(listed, kind) if values is None else _among(listed)
+        compute = _map_to_ranges(listed, kind) if values is None else _map_to_values(listed)
     return _draw_samples(_UNIFORM, rng, shapes, compute, kind)
 
 
@@ -127,10 +127,10 @@ def normal(
         RuntimeError: ``dtype`` isn't supported, or both ``shape`` and ``shape_like`` are passed.
     """
     kind = _check_dtype(dtype or torch.float32, _NUMBERS)
-    means, deviations = _column(mean, rng.size), _column(stddev, rng.size)
+    means, deviations = _as_column(mean, rng.size), _as_column(stddev, rng.size)
 
     def compute(draws: Numbers, rows: slice) -> Numbers:
-        numbers: Numbers = _like(means, rows, draws) + _like(deviations, rows, draws) * draws
+        numbers: Numbers = _parameter_rows(means, rows, draws) + _parameter_rows(deviations, rows, draws) * draws
         return numbers
 
     return _draw_samples(_NORMAL, rng, sample_shapes(shape_like, shape, rng.size), compute, kind)
@@ -159,10 +159,10 @@ def coin_flip(
         RuntimeError: ``dtype`` isn't supported, or both ``shape`` and ``shape_like`` are passed.
     """
     kind = _check_dtype(dtype or torch.int32, (torch.bool, torch.uint8, torch.int32))
-    chances = _column(probability, rng.size)
+    chances = _as_column(probability, rng.size)
 
     def compute(draws: Numbers, rows: slice) -> Numbers:
-        return draws < _of(chances, rows)
+        return draws < _select_rows(chances, rows)
 
     return _draw_samples(_UNIFORM, rng, sample_shapes(shape_like, shape, rng.size), compute, kind)
 
@@ -196,28 +196,28 @@ def beta(
     kind = _check_dtype(dtype or torch.float32, (torch.float32, torch.float64))
     shapes = sample_shapes(shape_like, shape, rng.size)
     if not (isinstance(alpha, Column) or isinstance(beta, Column)):
-        gammas = _always_beta(alpha, beta)
+        gammas = _constant_gammas(alpha, beta)
         alphas, betas = gammas.shape
     else:
-        alphas, betas = _positive("alpha", alpha, rng.size), _positive("beta", beta, rng.size)
+        alphas, betas = _check_positive("alpha", alpha, rng.size), _check_positive("beta", beta, rng.size)
         gammas = kernel.Gammas(alphas, betas)
-    are_alike = _alike(shapes)
-    counts = [math.prod(extents) for extents in (shapes[:1] if are_alike else shapes)]
-    few = max((count for count in counts if count <= _FEW_BETAS), default=0)
-    draws = few * kernel.DRAWS
+    is_uniform = _are_equal(shapes)
+    counts = [math.prod(extents) for extents in (shapes[:1] if is_uniform else shapes)]
+    batched_count = max((count for count in counts if count <= _MAX_BATCHED_BETAS), default=0)
+    draws = batched_count * kernel.DRAWS
     numbers = gammas.betas(rng.uniform(draws))
-    if are_alike:
-        if counts[0] == few and not np.isnan(numbers).any():
+    if is_uniform:
+        if counts[0] == batched_count and not np.isnan(numbers).any():
             return _convert(numbers, (len(shapes), *shapes[0]), kind)
         counts *= len(shapes)
-    parts = []
-    for i, (count, one) in enumerate(zip(counts, rng.samples(), strict=True)):
+    samples = []
+    for i, (count, sample_rng) in enumerate(zip(counts, rng.samples(), strict=True)):
         values = numbers[i, :count]
-        if count > few or np.isnan(values).any():
+        if count > batched_count or np.isnan(values).any():
             row = slice(i, i + 1)
-            values = one.generator().beta(_of(alphas, row)[0, 0], _of(betas, row)[0, 0], count)
-        parts.append(_convert(values, shapes[i], kind))
-    return parts
+            values = sample_rng.generator().beta(_select_rows(alphas, row)[0, 0], _select_rows(betas, row)[0, 0], count)
+        samples.append(_convert(values, shapes[i], kind))
+    return samples
 
 
 @operator(name="random.choice", over="batch", separable=True, devices=("cpu",))
@@ -251,11 +251,11 @@ def choice(
             outside [0, 1] or doesn't sum to 1; or both ``shape`` and ``shape_like`` are passed.
     """
     shapes = sample_shapes(shape_like, shape, rng.size)
-    are_alike = _alike(shapes)
-    rows = rng.uniform(max(map(math.prod, shapes[:1] if are_alike else shapes), default=0))
+    is_uniform = _are_equal(shapes)
+    rows = rng.uniform(max(map(math.prod, shapes[:1] if is_uniform else shapes), default=0))
     layout = {0: a.layout()[1:], 1: a.layout()}.get(len(shapes[0]), "") if shapes else ""
     dense = a.dense()
-    if dense is not None and are_alike and not isinstance(p, Column):
+    if dense is not None and is_uniform and not isinstance(p, Column):
         elements = torch.from_numpy(_pick(dense.numpy(), rows, shapes[0], p))
         return TensorList.from_dense(elements, layout if len(layout) == elements.ndim - 1 else "")
     chances = [None] * rng.size if p is None else per_sample(p, rng.size)
@@ -286,10 +286,10 @@ def batch_permutation(
         _scope: Values of some samples of the batch. The permutation has as many indices as this argument has values.
     """
     size, draws = rng.size, rng.uniform(1)[:, 0]
-    own = np.arange(size)
+    identity = np.arange(size)
     if allow_repetitions:
         permutation = (draws * max(size - no_fixed_points, 1)).astype(np.int64)
-        permutation += (permutation >= own) & (no_fixed_points and size > 1)
+        permutation += (permutation >= identity) & (no_fixed_points and size > 1)
     elif no_fixed_points:
         order = np.argsort(draws, kind="stable")
         permutation = np.empty(size, np.int64)
@@ -312,20 +312,20 @@ def _check_dtype(dtype: torch.dtype, allowed: Sequence[torch.dtype]) -> torch.dt
 
 
 @functools.lru_cache(maxsize=64)
-def _always_beta(alpha: float, beta: float) -> kernel.Gammas:
-    return kernel.Gammas(_positive("alpha", alpha, 1), _positive("beta", beta, 1))
+def _constant_gammas(alpha: float, beta: float) -> kernel.Gammas:
+    return kernel.Gammas(_check_positive("alpha", alpha, 1), _check_positive("beta", beta, 1))
 
 
-def _positive(name: str, value: Any, size: int) -> Numbers:
-    column = _column(value, size)
-    if column.size and not (column.min() > 0 and column.max() <= _LARGEST):
-        wrong = column[~((column > 0) & (column <= _LARGEST))][0]
+def _check_positive(name: str, value: Any, size: int) -> Numbers:
+    column = _as_column(value, size)
+    if column.size and not (column.min() > 0 and column.max() <= _MAX_FLOAT32):
+        wrong = column[~((column > 0) & (column <= _MAX_FLOAT32))][0]
         error = RuntimeError(f"the `{name}` must be a positive float32, got {wrong:g}")
         raise error if isinstance(value, Column) else batch_level(error)
     return column
 
 
-def _column(value: Any, size: int) -> Numbers:
+def _as_column(value: Any, size: int) -> Numbers:
     """Return a parameter as an array ``(batch, 1)``, or ``(1, 1)`` if all samples share its value."""
     if not isinstance(value, Column):
         return np.array([[value]], np.float64)
@@ -335,21 +335,21 @@ def _column(value: Any, size: int) -> Numbers:
     return column.reshape(size, 1)
 
 
-def _of(column: Numbers, rows: slice) -> Numbers:
+def _select_rows(column: Numbers, rows: slice) -> Numbers:
     """Return a parameter's rows for a range of samples; a single row applies to all samples."""
     return column if len(column) == 1 else column[rows]
 
 
-def sample_shapes(like: TensorList | None, shape: Any, size: int) -> list[Shape]:
-    """Return the output shape of each sample, from `like` or from `shape`. By default the samples are 0-D.
+def sample_shapes(shape_like: TensorList | None, shape: Any, size: int) -> list[Shape]:
+    """Return the output shape of each sample, from `shape_like` or from `shape`. By default the samples are 0-D.
 
     Raises:
-        RuntimeError: both `like` and `shape` are passed, or an extent is negative.
+        RuntimeError: both `shape_like` and `shape` are passed, or an extent is negative.
     """
-    if like is not None:
+    if shape_like is not None:
         if shape is not None:
             raise batch_level(RuntimeError('pass the shape either as the argument "shape" or as an input, not both'))
-        return list(like.shape())
+        return list(shape_like.shape())
     if shape is None:
         return [()] * size
     values = shape if isinstance(shape, Column) else [shape]
@@ -361,7 +361,7 @@ def sample_shapes(like: TensorList | None, shape: Any, size: int) -> list[Shape]
     return shapes if isinstance(shape, Column) else shapes * size
 
 
-def _between(ends: Sequence[list[float]], dtype: torch.dtype) -> Compute:
+def _map_to_ranges(ends: Sequence[list[float]], dtype: torch.dtype) -> Compute:
     """Return the function that maps numbers in [0, 1) to ranges ``[low, high)``: one range per sample or one for all.
 
     For an integer `dtype`, both ends of a range are first converted to that dtype.
@@ -380,34 +380,34 @@ def _between(ends: Sequence[list[float]], dtype: torch.dtype) -> Compute:
     least, extent = bounds[:, :1], bounds[:, 1:] - bounds[:, :1]
 
     def compute(draws: Numbers, rows: slice) -> Numbers:
-        values: Numbers = draws * _like(extent, rows, draws)
-        values += _like(least, rows, draws)
-        return np.minimum(values, _like(last, rows, draws), out=values)
+        values: Numbers = draws * _parameter_rows(extent, rows, draws)
+        values += _parameter_rows(least, rows, draws)
+        return np.minimum(values, _parameter_rows(last, rows, draws), out=values)
 
     return compute
 
 
 @functools.lru_cache(maxsize=256)
-def _always_between(ends: tuple[float, ...], dtype: torch.dtype) -> Compute:
+def _map_to_constant_range(ends: tuple[float, ...], dtype: torch.dtype) -> Compute:
     try:
-        return _between([list(ends)], dtype)
+        return _map_to_ranges([list(ends)], dtype)
     except RuntimeError as error:
         batch_level(error)
         raise
 
 
 @functools.lru_cache(maxsize=256)
-def _always_among(values: tuple[float, ...], dtype: torch.dtype) -> Compute:
+def _map_to_constant_values(values: tuple[float, ...], dtype: torch.dtype) -> Compute:
     try:
-        return _among([list(values)])
+        return _map_to_values([list(values)])
     except RuntimeError as error:
         batch_level(error)
         raise
 
 
-def _like(column: Numbers, rows: slice, draws: Numbers) -> Numbers:
+def _parameter_rows(column: Numbers, rows: slice, draws: Numbers) -> Numbers:
     """Return parameters of a range of samples in the dtype of `draws`, so that NumPy doesn't compute in float64."""
-    values = _of(column, rows)
+    values = _select_rows(column, rows)
     return values if values.dtype == draws.dtype else values.astype(draws.dtype)
 
 
@@ -418,7 +418,7 @@ def _wrap_integer(value: float, dtype: torch.dtype) -> int:
     return (int(value) - low) % (1 << bits) + low
 
 
-def _among(values: Sequence[list[float]]) -> Compute:
+def _map_to_values(values: Sequence[list[float]]) -> Compute:
     """Return the function that maps numbers in [0, 1) to values of lists: one list per sample or one for all."""
     lengths = np.asarray([[len(v)] for v in values], np.int64).reshape(-1, 1)
     if not lengths.all():
@@ -428,9 +428,9 @@ def _among(values: Sequence[list[float]]) -> Compute:
         row[: len(items)] = items
 
     def compute(draws: Numbers, rows: slice) -> Numbers:
-        known, lists = _of(lengths, rows), _of(table, rows)
-        places = np.minimum((draws * known).astype(np.int64), known - 1)
-        result: Numbers = lists[np.arange(len(lists))[:, None], places]
+        counts, lists = _select_rows(lengths, rows), _select_rows(table, rows)
+        indices = np.minimum((draws * counts).astype(np.int64), counts - 1)
+        result: Numbers = lists[np.arange(len(lists))[:, None], indices]
         return result
 
     return compute
@@ -440,39 +440,43 @@ def _among(values: Sequence[list[float]]) -> Compute:
 
 
 def _draw_samples(
-    kind: Kind, rng: BatchRng, shapes: list[Shape], compute: Compute, dtype: torch.dtype
+    distribution: Distribution, rng: BatchRng, shapes: list[Shape], compute: Compute, dtype: torch.dtype
 ) -> torch.Tensor | list[torch.Tensor]:
     """Draw numbers for every sample and apply `compute` to them.
 
     Returns:
         A single tensor if all samples have the same, small shape; otherwise one tensor per sample.
     """
-    few, many = kind
-    if _alike(shapes) and (count := math.prod(shapes[0])) <= _MANY:
-        return _convert(compute(few(rng, count), slice(None)), (len(shapes), *shapes[0]), dtype)
+    draw_batch, draw_sample = distribution
+    if _are_equal(shapes) and (count := math.prod(shapes[0])) <= _MAX_BATCHED_VALUES:
+        return _convert(compute(draw_batch(rng, count), slice(None)), (len(shapes), *shapes[0]), dtype)
     counts = [math.prod(shape) for shape in shapes]
-    rows = few(rng, max((count for count in counts if count <= _MANY), default=0))
-    ones = rng.samples()
-    precision = np.float32 if dtype in _COARSE else np.float64
-    parts = []
+    rows = draw_batch(rng, max((count for count in counts if count <= _MAX_BATCHED_VALUES), default=0))
+    sample_rngs = rng.samples()
+    precision = np.float32 if dtype in _SINGLE_PRECISION else np.float64
+    samples = []
     for i, (count, shape) in enumerate(zip(counts, shapes, strict=True)):
-        draws = rows[i : i + 1, :count] if count <= _MANY else many(ones[i].generator(), (1, count), precision)
-        parts.append(_convert(compute(draws, slice(i, i + 1)), shape, dtype))
-    return parts
+        draws = (
+            rows[i : i + 1, :count]
+            if count <= _MAX_BATCHED_VALUES
+            else draw_sample(sample_rngs[i].generator(), (1, count), precision)
+        )
+        samples.append(_convert(compute(draws, slice(i, i + 1)), shape, dtype))
+    return samples
 
 
-def _alike(shapes: list[Shape]) -> bool:
+def _are_equal(shapes: list[Shape]) -> bool:
     """Return True if there is at least one shape and all shapes are equal."""
     return bool(shapes) and shapes.count(shapes[0]) == len(shapes)
 
 
 def _convert(numbers: Numbers, shape: Shape, dtype: torch.dtype) -> torch.Tensor:
     if dtype.is_floating_point or numbers.dtype == np.bool_:  # the conversion doesn't need rounding
-        return torch.from_numpy(np.ascontiguousarray(numbers, _EXACT[dtype]).reshape(shape))
+        return torch.from_numpy(np.ascontiguousarray(numbers, _NUMPY_DTYPES[dtype]).reshape(shape))
     if dtype == torch.int32 and numbers.dtype == np.float64:
-        whole = np.trunc(numbers + np.copysign(0.5, numbers))
-        whole = np.minimum(np.maximum(whole, -(2.0**31), out=whole), 2.0**31 - 1, out=whole)
-        return torch.from_numpy(np.ascontiguousarray(whole, np.int32).reshape(shape))
+        rounded = np.trunc(numbers + np.copysign(0.5, numbers))
+        rounded = np.minimum(np.maximum(rounded, -(2.0**31), out=rounded), 2.0**31 - 1, out=rounded)
+        return torch.from_numpy(np.ascontiguousarray(rounded, np.int32).reshape(shape))
     return convert(torch.from_numpy(np.ascontiguousarray(numbers)), dtype).reshape(shape)
 
 
@@ -492,27 +496,27 @@ def _pick(elements: Numbers, draws: Numbers, shape: Shape, chances: Sequence[flo
     if limits.size and (least := int(limits.min())) <= 0:
         raise RuntimeError(f"expected positive number of elements for sampling, got: {least}")
     if chances is None:
-        places = (draws * limits).astype(np.int64)
+        indices = (draws * limits).astype(np.int64)
     else:
-        places = _draw_weighted(draws, chances, limits)
-    np.minimum(places, limits.astype(np.int64) - 1, out=places)
+        indices = _draw_weighted(draws, chances, limits)
+    np.minimum(indices, limits.astype(np.int64) - 1, out=indices)
     if is_list:
-        picks = elements[np.arange(len(elements))[:, None], places]
+        picks = elements[np.arange(len(elements))[:, None], indices]
     else:
-        picks = places.astype(elements.dtype)
+        picks = indices.astype(elements.dtype)
     drawn: Numbers = picks.reshape(len(elements), *shape, *elements.shape[2:])
     return drawn
 
 
 def _draw_weighted(draws: Numbers, chances: Sequence[float], limits: Numbers) -> Numbers:
-    others = limits != len(chances)
-    if np.count_nonzero(others):
-        raise RuntimeError(f'argument "p" expected shape {limits[others][0]} but got {len(chances)} values')
-    return _ends(tuple(chances)).searchsorted(draws, side="right")
+    mismatched = limits != len(chances)
+    if np.count_nonzero(mismatched):
+        raise RuntimeError(f'argument "p" expected shape {limits[mismatched][0]} but got {len(chances)} values')
+    return _cumulative_probabilities(tuple(chances)).searchsorted(draws, side="right")
 
 
 @functools.lru_cache(maxsize=256)
-def _ends(chances: tuple[float, ...]) -> Numbers:
+def _cumulative_probabilities(chances: tuple[float, ...]) -> Numbers:
     """Return the cumulative sums of the probabilities, normalized to end at 1."""
     if not all(0 <= chance <= 1 for chance in chances):
         raise RuntimeError(f"probabilities must be between 0 and 1, got {list(chances)}")

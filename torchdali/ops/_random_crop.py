@@ -61,7 +61,7 @@ def random_crop_generator(
     """
     if len(shape) and shape.torch_dtype not in _SHAPE_TYPES:
         raise RuntimeError(f"the shape of an image must be integers, got {shape.dtype}")
-    sides, size = _sides(shape), len(shape)
+    sides, size = _read_sides(shape), len(shape)
     if is_empty := bool(size and sides.min() <= 0):
         empty = (sides <= 0).any(0)
         sides = np.where(empty, 1, sides)
@@ -77,12 +77,12 @@ def random_crop_generator(
     return torch.from_numpy(windows[0]), torch.from_numpy(windows[1])
 
 
-def _sides(shape: TensorList) -> Array:
+def _read_sides(shape: TensorList) -> Array:
     """Return height and width of each image, ``(2, batch)``."""
     dense = shape.dense()
-    for one in shape.shape() if dense is None else [dense.shape[1:]]:
-        if len(one) != 1 or one[0] not in (2, 3):
-            raise RuntimeError(f"the shape of an image must have 2 or 3 values (HW or HWC), got {list(one)}")
+    for extents in shape.shape() if dense is None else [dense.shape[1:]]:
+        if len(extents) != 1 or extents[0] not in (2, 3):
+            raise RuntimeError(f"the shape of an image must have 2 or 3 values (HW or HWC), got {list(extents)}")
     if dense is not None:
         sides: Array = dense.cpu().numpy()[:, :2].T.astype(np.int64)
         return sides
@@ -128,34 +128,34 @@ def roi_random_crop(
         raise batch_level(RuntimeError("either ROI end or ROI shape should be defined, but not both"))
     if data is not None and in_shape is not None:
         raise batch_level(RuntimeError("``in_shape`` argument is incompatible with providing an input."))
-    window = _rows(crop_shape)
+    window = _argument_rows(crop_shape)
     count = window.shape[1]
-    begin = _rows(roi_start, "roi_start", count)
+    begin = _argument_rows(roi_start, "roi_start", count)
     if roi_end is not None:
-        end = _rows(roi_end, "roi_end", count)
+        end = _argument_rows(roi_end, "roi_end", count)
     else:
-        end = begin + _rows(roi_shape, "roi_shape", count)
-    limit = None if in_shape is None else _rows(in_shape, "in_shape", count)
+        end = begin + _argument_rows(roi_shape, "roi_shape", count)
+    limit = None if in_shape is None else _argument_rows(in_shape, "in_shape", count)
     if data is not None:
         rows = [extents[:count] for extents in data.shape()]
         limit = np.array(rows, np.int64) if rows else np.zeros((0, count), np.int64)
-    other = end - window
-    low, high = np.minimum(begin, other), np.maximum(begin, other)
-    wrong = window < 0
+    end_aligned = end - window
+    low, high = np.minimum(begin, end_aligned), np.maximum(begin, end_aligned)
+    is_invalid = window < 0
     if limit is not None:
-        room = limit - window
-        wrong = wrong | (room < 0) | (begin < 0) | (end > limit)
-        low, high = np.maximum(low, 0), np.minimum(high, room)
-    if np.count_nonzero(wrong):
-        raise _wrong_region(window, begin, end, limit)
+        max_start = limit - window
+        is_invalid = is_invalid | (max_start < 0) | (begin < 0) | (end > limit)
+        low, high = np.maximum(low, 0), np.minimum(high, max_start)
+    if np.count_nonzero(is_invalid):
+        raise _region_error(window, begin, end, limit)
     high -= low
     high += 1
-    place = (rng.uniform(count) * high).astype(np.int64)
-    place += low
-    return torch.from_numpy(place)
+    start = (rng.uniform(count) * high).astype(np.int64)
+    start += low
+    return torch.from_numpy(start)
 
 
-def _rows(value: Any, name: str = "", count: int = 0) -> Array:
+def _argument_rows(value: Any, name: str = "", count: int = 0) -> Array:
     """Return an argument as an array with one row per sample (or one row for all samples).
 
     Args:
@@ -169,26 +169,28 @@ def _rows(value: Any, name: str = "", count: int = 0) -> Array:
     return rows
 
 
-def _wrong_region(window: Array, begin: Array, end: Array, limit: Array | None) -> RuntimeError:
-    if bad := _first(window < 0, window):
-        return RuntimeError(f"crop shape can't be negative: {bad[0]}")
+def _region_error(window: Array, begin: Array, end: Array, limit: Array | None) -> RuntimeError:
+    if values := _first_invalid(window < 0, window):
+        return RuntimeError(f"crop shape can't be negative: {values[0]}")
     assert limit is not None
-    if bad := _first(limit < 0, limit):
-        return RuntimeError(f"input shape can't be negative. It has an extent of {bad[0]}")
-    if bad := _first(window > limit, window, limit):
+    if values := _first_invalid(limit < 0, limit):
+        return RuntimeError(f"input shape can't be negative. It has an extent of {values[0]}")
+    if values := _first_invalid(window > limit, window, limit):
         return RuntimeError(
-            f"cropping shape can't be bigger than the input shape. It is {bad[0]} of {bad[1]} on one axis"
+            f"cropping shape can't be bigger than the input shape. It is {values[0]} of {values[1]} on one axis"
         )
-    bad = _first((begin < 0) | (end > limit), begin, end, limit)
-    return RuntimeError(f"ROI can't be out of bounds. It is {bad[0]}:{bad[1]} of data of 0:{bad[2]} on one axis")
+    values = _first_invalid((begin < 0) | (end > limit), begin, end, limit)
+    return RuntimeError(
+        f"ROI can't be out of bounds. It is {values[0]}:{values[1]} of data of 0:{values[2]} on one axis"
+    )
 
 
-def _first(wrong: Array, *values: Array) -> list[int]:
-    """Return each array's item at the first position where `wrong` is True.
+def _first_invalid(is_invalid: Array, *values: Array) -> list[int]:
+    """Return each array's item at the first position where `is_invalid` is True.
 
-    Return an empty list if `wrong` isn't True anywhere.
+    Return an empty list if `is_invalid` isn't True anywhere.
     """
-    if not wrong.any():
+    if not is_invalid.any():
         return []
-    place = np.unravel_index(wrong.argmax(), wrong.shape)
-    return [int(np.broadcast_to(each, wrong.shape)[place]) for each in values]
+    position = np.unravel_index(is_invalid.argmax(), is_invalid.shape)
+    return [int(np.broadcast_to(value, is_invalid.shape)[position]) for value in values]

@@ -47,11 +47,11 @@ def _reduced_layout(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> s
     layout = layouts[0]
     if arguments["keep_dims"] or not layout:
         return layout
-    gone = resolve_axes(arguments["axes"], arguments["axis_names"], layout, len(layout))
-    return "".join(name for i, name in enumerate(layout) if i not in gone)
+    reduced = resolve_axes(arguments["axes"], arguments["axis_names"], layout, len(layout))
+    return "".join(name for i, name in enumerate(layout) if i not in reduced)
 
 
-def _as(result: Tensor, dtype: torch.dtype | None) -> Tensor:
+def _convert_result(result: Tensor, dtype: torch.dtype | None) -> Tensor:
     return result if dtype is None else convert(result, dtype)
 
 
@@ -96,7 +96,7 @@ def mean(
         data: Integers or float32, any shape.
         dtype: Output dtype; integers are rounded and saturated. By default float32.
     """
-    return _as(moments(data, *reduced_axes(layout, data.ndim, **where)), dtype)
+    return _convert_result(moments(data, *reduced_axes(layout, data.ndim, **where)), dtype)
 
 
 @operator(name="reductions.mean_square", layout=_reduced_layout)
@@ -114,7 +114,7 @@ def mean_square(
         data: Integers or float32, any shape.
         dtype: Output dtype; integers are rounded and saturated. By default float32.
     """
-    return _as(moments(data, *reduced_axes(layout, data.ndim, **where), squared=True), dtype)
+    return _convert_result(moments(data, *reduced_axes(layout, data.ndim, **where), squared=True), dtype)
 
 
 @operator(name="reductions.rms", layout=_reduced_layout)
@@ -132,7 +132,7 @@ def rms(
         data: Integers or float32, any shape.
         dtype: Output dtype; integers are rounded and saturated. By default float32.
     """
-    return _as(moments(data, *reduced_axes(layout, data.ndim, **where), squared=True).sqrt(), dtype)
+    return _convert_result(moments(data, *reduced_axes(layout, data.ndim, **where), squared=True).sqrt(), dtype)
 
 
 @operator(name="reductions.max", layout=_reduced_layout)
@@ -233,8 +233,8 @@ def _declare_batch_around_means(function: OperatorFunction[..., Any]) -> None:
     def reduce_batch(data: Tensor, mean: Tensor, a: Arguments) -> Any:
         where = _shift_axes(data, a)
         if mean[0].numel() == 1:
-            kept = [1 if i in where["axes"] else extent for i, extent in enumerate(data.shape)]
-            mean = mean.reshape(-1, *[1] * (data.ndim - 1)).expand(kept)
+            shape = [1 if i in where["axes"] else extent for i, extent in enumerate(data.shape)]
+            mean = mean.reshape(-1, *[1] * (data.ndim - 1)).expand(shape)
         return function.body(data, mean, layout="", **a.of(function.body), **where)
 
 

@@ -20,7 +20,7 @@ __all__ = ["reinterpret", "reshape", "shapes"]
 Layouts = tuple[str, ...]
 
 
-def _layout_after(layouts: Layouts, arguments: Mapping[str, Any]) -> str:
+def _output_layout(layouts: Layouts, arguments: Mapping[str, Any]) -> str:
     """Return the argument ``layout`` if it was passed.
 
     Otherwise return the input's layout if the number of axes doesn't change, or "" if the number changes.
@@ -32,7 +32,7 @@ def _layout_after(layouts: Layouts, arguments: Mapping[str, Any]) -> str:
     return layouts[0] if ndim == len(layouts[0]) else ""
 
 
-@operator(layout=_layout_after, marks=("levels", "view"))
+@operator(layout=_output_layout, marks=("levels", "view"))
 def reshape(
     data: Data,
     shape_input: Data | None = None,
@@ -68,16 +68,16 @@ def reshape(
 @chunk(reshape)
 def _reshape_batch(data: Tensor, shape_input: Tensor | None = None, *, a: Arguments) -> Any:
     if shape_input is not None:
-        rows, options = zip(data, shape_input, strict=True), a.of(_checked_shape)
+        rows, options = zip(data, shape_input, strict=True), a.of(_new_shape)
         return [_reshape(sample, shape, **options) for sample, shape in rows]
-    return data.reshape(len(data), *_checked_shape(data.shape[1:], None, **a.of(_checked_shape)))
+    return data.reshape(len(data), *_new_shape(data.shape[1:], None, **a.of(_new_shape)))
 
 
 def _reshape(data: Tensor, shape_input: Tensor | None, **arguments: Any) -> Tensor:
-    return data.reshape(_checked_shape(data.shape, shape_input, **arguments))
+    return data.reshape(_new_shape(data.shape, shape_input, **arguments))
 
 
-def _checked_shape(
+def _new_shape(
     old: Sequence[int],
     shape_input: Tensor | None,
     *,
@@ -90,13 +90,15 @@ def _checked_shape(
         raise batch_level(
             RuntimeError("reshape needs at least one of: a shape, rel_shape, src_dims, a layout or a second input")
         )
-    extents = _fill_extent(_extents(old, shape_input, rel_shape, shape, src_dims), old, math.prod(old))
+    extents = _fill_extent(_new_extents(old, shape_input, rel_shape, shape, src_dims), old, math.prod(old))
     if layout and len(layout) != len(extents):
         raise batch_level(RuntimeError(f"requested layout {layout!r} is not compatible with a {len(extents)}D shape"))
     return extents
 
 
-def _extents(old: Sequence[int], shape_input: Tensor | None, rel_shape: Any, shape: Any, src_dims: Any) -> list[int]:
+def _new_extents(
+    old: Sequence[int], shape_input: Tensor | None, rel_shape: Any, shape: Any, src_dims: Any
+) -> list[int]:
     """Return the new extents. If an extent is negative, the caller must compute it from the number of elements."""
     if sum(value is not None for value in (shape_input, rel_shape, shape)) > 1:
         raise RuntimeError("pass only one of `shape`, `rel_shape` and the second input")
@@ -108,7 +110,7 @@ def _extents(old: Sequence[int], shape_input: Tensor | None, rel_shape: Any, sha
         _check_sources(old, src_dims)
     if shape is not None:
         return [int(extent) for extent in as_list(shape)]
-    sources = _sources(old, rel_shape, src_dims)
+    sources = _source_extents(old, rel_shape, src_dims)
     if rel_shape is None:
         return sources
     factors = as_list(rel_shape)
@@ -116,7 +118,7 @@ def _extents(old: Sequence[int], shape_input: Tensor | None, rel_shape: Any, sha
     return [-1 if factor < 0 else math.floor(factor * extent + 0.5) for factor, extent in pairs]
 
 
-def _sources(old: Sequence[int], rel_shape: Any, src_dims: Any) -> list[int]:
+def _source_extents(old: Sequence[int], rel_shape: Any, src_dims: Any) -> list[int]:
     """Return, for each output axis, the extent of the input axis that `src_dims` selects; 1 for a new axis."""
     count = None if rel_shape is None else len(as_list(rel_shape))
     if src_dims is None:
@@ -143,27 +145,27 @@ def _check_sources(old: Sequence[int], src_dims: Any) -> None:
 
 def _fill_extent(new: list[int], old: Sequence[int], volume: int) -> list[int]:
     """Replace the negative extent, if any, so that the number of elements is `volume`."""
-    free = [i for i, extent in enumerate(new) if extent < 0]
-    if len(free) > 1:
+    negative_axes = [i for i, extent in enumerate(new) if extent < 0]
+    if len(negative_axes) > 1:
         raise RuntimeError(f"only one negative extent is allowed; got: {new}")
-    known = math.prod(extent for extent in new if extent >= 0)
-    if free:
-        if not known:
+    numel = math.prod(extent for extent in new if extent >= 0)
+    if negative_axes:
+        if not numel:
             raise RuntimeError(
-                f"dimension {free[0]} cannot be inferred, because the others have no elements: the input has "
+                f"dimension {negative_axes[0]} cannot be inferred, because the others have no elements: the input has "
                 f"the shape {list(old)}"
             )
         new = [*new]
-        new[free[0]] = volume // known
-        known *= new[free[0]]
-    if known != volume:
+        new[negative_axes[0]] = volume // numel
+        numel *= new[negative_axes[0]]
+    if numel != volume:
         raise RuntimeError(
-            f"the new shape {new} must have as many elements as the input's shape {list(old)}, got {known} for {volume}"
+            f"the new shape {new} must have as many elements as the input's shape {list(old)}, got {numel} for {volume}"
         )
     return new
 
 
-@operator(layout=_layout_after, marks=("view",))
+@operator(layout=_output_layout, marks=("view",))
 def reinterpret(
     data: Data,
     shape_input: Data | None = None,
@@ -198,9 +200,9 @@ def reinterpret(
         raise RuntimeError("reinterpret needs a type, a shape or a layout")
     kind = dtype or data.dtype
     old = list(data.shape)
-    new = _extents(old, shape_input, rel_shape, shape, src_dims)
+    new = _new_extents(old, shape_input, rel_shape, shape, src_dims)
     if shape_input is None and shape is None and rel_shape is None:
-        new = _in_elements(new, data.dtype, kind)
+        new = _convert_last_extent(new, data.dtype, kind)
     if data.nbytes % kind.itemsize:
         raise RuntimeError(
             f"the input must be a whole number of {kind.itemsize}-byte elements, got {data.nbytes} bytes"
@@ -215,7 +217,7 @@ def reinterpret(
     return _as_type(data, kind).view(extents)
 
 
-def _in_elements(extents: list[int], old: torch.dtype, new: torch.dtype) -> list[int]:
+def _convert_last_extent(extents: list[int], old: torch.dtype, new: torch.dtype) -> list[int]:
     """Convert the last extent from elements of the dtype `old` to elements of the dtype `new`."""
     if not extents:
         return extents

@@ -173,10 +173,10 @@ def sizing(
         subpixel_scale: If True (the default) and a computed output size was rounded, the input region is adjusted
             slightly, so that the scale factor isn't changed by the rounding.
     """
-    result = _shape(
-        tuple(lengths), size=_fixed_value(size), resize_x=resize_x, resize_y=resize_y, resize_z=resize_z,
-        resize_shorter=resize_shorter, resize_longer=resize_longer, mode=mode, max_size=_fixed_value(max_size),
-        roi_start=_fixed_value(roi_start), roi_end=_fixed_value(roi_end), roi_relative=roi_relative,
+    result = _cached_shape(
+        tuple(lengths), size=_as_tuple(size), resize_x=resize_x, resize_y=resize_y, resize_z=resize_z,
+        resize_shorter=resize_shorter, resize_longer=resize_longer, mode=mode, max_size=_as_tuple(max_size),
+        roi_start=_as_tuple(roi_start), roi_end=_as_tuple(roi_end), roi_relative=roi_relative,
         subpixel_scale=subpixel_scale,
     )  # fmt: skip
     if math.prod(result[0]) > limits.pixels:  # the limit may have changed after the result was cached
@@ -184,25 +184,27 @@ def sizing(
     return result
 
 
-def _fixed_value(values: list[float] | None) -> Any:
+def _as_tuple(values: list[float] | None) -> Any:
     return values if values is None else tuple(values)
 
 
 @functools.lru_cache(maxsize=256)
-def _shape(lengths: tuple[int, ...], **arguments: Any) -> tuple[tuple[int, ...], tuple[tuple[float, float], ...]]:
+def _cached_shape(
+    lengths: tuple[int, ...], **arguments: Any
+) -> tuple[tuple[int, ...], tuple[tuple[float, float], ...]]:
     size, region = resize_shape(lengths, **arguments)
     return size, tuple(region)
 
 
-def _spatial(shape: tuple[int, ...], layout: str) -> tuple[int, ...]:
+def _spatial_extents(shape: tuple[int, ...], layout: str) -> tuple[int, ...]:
     """Return the spatial extents of a channel-last image or volume."""
     return shape[-4:-1] if "D" in layout else shape[-3:-1]
 
 
-def _divide(arguments: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _split_arguments(arguments: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Divide arguments into the arguments of `sizing` and the other arguments."""
-    ours = argument_names(sizing)
-    first = {k: v for k, v in arguments.items() if k in ours}
+    names = argument_names(sizing)
+    first = {k: v for k, v in arguments.items() if k in names}
     return first, {k: v for k, v in arguments.items() if k not in first}
 
 
@@ -234,15 +236,15 @@ def resize(
         RuntimeError: no output size is passed, several of the options above are passed, or other arguments contradict
             each other.
     """
-    result = resize_image(data, layout, *_divide(arguments))
+    result = resize_image(data, layout, *_split_arguments(arguments))
     if save_attrs:
-        return result, torch.tensor(_spatial(data.shape, layout), dtype=torch.int32)
+        return result, torch.tensor(_spatial_extents(data.shape, layout), dtype=torch.int32)
     return copy_to_out(result, out)
 
 
 def resize_image(data: Tensor, layout: str, size_arguments: Mapping[str, Any], filters: Mapping[str, Any]) -> Tensor:
     """Return a resized image; see `resize`."""
-    size, region = sizing(_spatial(data.shape, layout), **size_arguments)
+    size, region = sizing(_spatial_extents(data.shape, layout), **size_arguments)
     return resampling(data, size, region, **filters)
 
 
@@ -253,7 +255,7 @@ def _resize_on_device(data: TensorList, a: Arguments) -> Any:
         return NotImplemented
     size_arguments, filters = a.of(sizing), a.of(resampling)
     sizes, regions = sizing_of(images, size_arguments)
-    return _resized_on_device(images, sizes, regions, **filters)
+    return _resize_regions_on_device(images, sizes, regions, **filters)
 
 
 def sizing_of(
@@ -267,20 +269,18 @@ def sizing_of(
     """
     size = arguments.get("size")
     if len(arguments) == 1 and isinstance(size, (list, tuple)) and min(size) > 0:
-        return _one_size(tuple(size), limits.pixels), None
-    if (plain := _plain_regions(arguments, images.sides.shape[1])) is not None:
+        return _common_size(tuple(size), limits.pixels), None
+    if (plain := _fast_sizing(arguments, images.sides.shape[1])) is not None:
         return plain
     lengths: list[tuple[int, ...]] = [(h, w) for h, w in images.sides.T.tolist()]
-    each = each_of(arguments)
-    each = each * len(lengths) if len(each) == 1 else each
-    pairs = [sizing(sides, **row) for sides, row in zip(lengths, each, strict=True)]
+    rows = each_of(arguments)
+    rows = rows * len(lengths) if len(rows) == 1 else rows
+    pairs = [sizing(sides, **row) for sides, row in zip(lengths, rows, strict=True)]
     sizes = np.array([size for size, _ in pairs], np.int64).T
     return sizes, np.array([region for _, region in pairs]).transpose(2, 1, 0)
 
 
-def _plain_regions(
-    arguments: dict[str, Any], count: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]] | None:
+def _fast_sizing(arguments: dict[str, Any], count: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]] | None:
     """Compute the result of `sizing_of` faster, for the arguments `size`, `roi_start` and `roi_end`.
 
     Return None if other arguments are passed, if a size isn't a positive integer, or if a region is almost empty.
@@ -296,7 +296,7 @@ def _plain_regions(
     size, low, high = columns
     sizes = size.astype(np.int64)
     is_plain = (sizes == size).all() and sizes.min() > 0 and np.isfinite(low).all() and np.isfinite(high).all()
-    low, high = (np.broadcast_to(each, (count, 2)).astype(np.float64) for each in (low, high))
+    low, high = (np.broadcast_to(bound, (count, 2)).astype(np.float64) for bound in (low, high))
     if not is_plain or (abs(high - low) < _LEAST_EXTENT).any() or sizes.prod(1).max() > limits.pixels:
         return None
     return sizes.T, np.stack((low.T, high.T))
@@ -305,13 +305,13 @@ def _plain_regions(
 _LEAST_EXTENT = 1e-3  # smallest extent of a region; `resize_shape` widens smaller regions
 
 
-def all_of(images: Images) -> npt.NDArray[np.float64]:
+def whole_regions(images: Images) -> npt.NDArray[np.float64]:
     """Return regions ``(2, 2, N)`` that cover the whole images."""
     return np.stack((np.zeros(images.sides.shape), images.sides))
 
 
 @functools.lru_cache(maxsize=64)
-def _one_size(size: tuple[float, ...], max_pixels: int) -> npt.NDArray[np.int64]:
+def _common_size(size: tuple[float, ...], max_pixels: int) -> npt.NDArray[np.int64]:
     """Return the output height and width ``(2, 1)`` if all images get the same size.
 
     The array is cached, so callers must not change it. `max_pixels` is an argument so that each limit has its own
@@ -320,7 +320,7 @@ def _one_size(size: tuple[float, ...], max_pixels: int) -> npt.NDArray[np.int64]
     return np.array(sizing((1, 1), size=list(size))[0], np.int64)[:, None]
 
 
-def _resized_on_device(
+def _resize_regions_on_device(
     images: Images,
     sizes: npt.NDArray[np.int64],
     regions: npt.NDArray[np.float64] | None,
@@ -339,8 +339,10 @@ def _resized_on_device(
         regions: Input regions ``(2, 2, N)``. The first axis is start and end, the second axis is y and x. None to
             resize whole images.
     """
-    chosen = tuple(interp_type if each is None else each for each in (min_filter, mag_filter))
-    if any(each not in FILTER for each in chosen):
+    chosen = tuple(
+        interp_type if interpolation is None else interpolation for interpolation in (min_filter, mag_filter)
+    )
+    if any(interpolation not in FILTER for interpolation in chosen):
         return NotImplemented
     largest = sizes[:, (sizes[0] * sizes[1]).argmax()].tolist()
     kind = images.flat.dtype
@@ -373,15 +375,15 @@ def resize_crop_mirror(
         data: Images, frames or volumes: uint8, int16, uint16 or float32.
         mirror: Bit mask: 1 mirrors the image horizontally, 2 vertically, and 4 in depth. By default 0.
     """
-    size_arguments, others = _divide(arguments)
-    lengths = _spatial(data.shape, layout)
+    size_arguments, rest = _split_arguments(arguments)
+    lengths = _spatial_extents(data.shape, layout)
     check_not_empty(lengths, data.shape, "resize_crop_mirror")
-    size, whole = sizing(lengths, **size_arguments)
+    size, full_region = sizing(lengths, **size_arguments)
     names = argument_names(crop_window)
-    window = {k: v for k, v in others.items() if k in names}
-    filters = {k: v for k, v in others.items() if k not in names}
+    window = {k: v for k, v in rest.items() if k in names}
+    filters = {k: v for k, v in rest.items() if k not in names}
     axes, starts, extents = crop_window(size, "DHW"[-len(size) :], **window)
-    final, region = list(size), list(whole)
+    final, region = list(size), list(full_region)
     for axis, start, extent in zip(axes, starts, extents, strict=True):
         low, high = region[axis]
         step = (high - low) / size[axis]
@@ -437,7 +439,7 @@ def _random_resized_crop_on_device(data: TensorList, a: Arguments) -> Any:
         draws, images.sides.astype(np.float64), a.num_attempts, a.random_area, a.random_aspect_ratio
     )
     sizes = np.array(target, np.int64)[:, None]
-    return _resized_on_device(images, sizes, np.stack((corners, corners + extents)), **a.of(resampling))
+    return _resize_regions_on_device(images, sizes, np.stack((corners, corners + extents)), **a.of(resampling))
 
 
 def height_width(size: list[int]) -> tuple[int, int]:
@@ -451,14 +453,14 @@ def height_width(size: list[int]) -> tuple[int, int]:
 
 _SIZING = argument_names(sizing) - {"resize_z"}
 _HINTS = ("minibatch_size", "temp_buffer_hint")
-_CHOOSING = {"num_attempts": 10, "random_area": (0.08, 1.0), "random_aspect_ratio": (3 / 4, 4 / 3)}
-_OTHER_FILTERS = frozenset(FILTERS) - {"antialias"}
+_WINDOW_DEFAULTS = {"num_attempts": 10, "random_area": (0.08, 1.0), "random_aspect_ratio": (3 / 4, 4 / 3)}
+_FILTER_OVERRIDES = frozenset(FILTERS) - {"antialias"}
 
 
-Resizing = Callable[[ImageOptions], "ImageOptions | None"]
+OptionsEdit = Callable[[ImageOptions], "ImageOptions | None"]
 
 
-def _resizing(constants: Mapping[str, Any], inside: bool = False) -> Resizing | None:
+def _resize_options(constants: Mapping[str, Any], inside: bool = False) -> OptionsEdit | None:
     """Return the function that adds a resize to `ImageOptions`.
 
     Args:
@@ -468,9 +470,9 @@ def _resizing(constants: Mapping[str, Any], inside: bool = False) -> Resizing | 
     Returns:
         The function; None if the native library doesn't support the requested filters.
     """
-    both = constants.get("interp_type", DALIInterpType.INTERP_LINEAR)
-    chosen = [both if constants.get(name) is None else constants[name] for name in ("min_filter", "mag_filter")]
-    if any(FILTER.get(each) not in native.FILTERS for each in (*chosen, both)):
+    interp_type = constants.get("interp_type", DALIInterpType.INTERP_LINEAR)
+    chosen = [interp_type if constants.get(name) is None else constants[name] for name in ("min_filter", "mag_filter")]
+    if any(FILTER.get(interpolation) not in native.FILTERS for interpolation in (*chosen, interp_type)):
         return None
     filters = Filters(FILTER[chosen[0]], FILTER[chosen[1]], constants.get("antialias", True), inside)
     return lambda options: options.resize(filters)
@@ -487,7 +489,7 @@ _INTERPOLATION = {name: interpolation for interpolation, name in FILTER.items()}
 
 @narrows(resize, {*_SIZING, *FILTERS, *_HINTS}, _SIZING)
 def _edit(constants: Mapping[str, Any]) -> Edit | None:
-    options = _resizing(constants)
+    options = _resize_options(constants)
     return None if options is None else Edit.with_constants(narrow_to_resized, constants, options)
 
 
@@ -515,40 +517,40 @@ def _round_region(region: tuple[float, float], size: int) -> Resize:
     {*_SIZING, *FILTERS, *_HINTS, *argument_names(crop_window), "mirror"},
     {*_SIZING, *argument_names(crop_window), "mirror"},
 )
-def _edit_in_one_pass(constants: Mapping[str, Any]) -> Edit | None:
-    options = _resizing(constants)
+def _edit_resize_crop_mirror(constants: Mapping[str, Any]) -> Edit | None:
+    options = _resize_options(constants)
     if options is None:
         return None
-    return Edit.with_constants(_narrow_in_one_pass, constants, lambda before: options(before.mirror()))
+    return Edit.with_constants(_narrow_resize_crop_mirror, constants, lambda before: options(before.mirror()))
 
 
-def _narrow_in_one_pass(program: ImageProgram, arguments: Mapping[str, Any], rng: Any) -> ImageProgram | None:
+def _narrow_resize_crop_mirror(program: ImageProgram, arguments: Mapping[str, Any], rng: Any) -> ImageProgram | None:
     mirror = int(arguments.get("mirror", 0))
     resized_program = narrow_to_resized(program, arguments)
-    part = None if resized_program is None or mirror & 4 else narrow_to_crop(resized_program, arguments)
-    return None if part is None else part.flip(bool(mirror & 1), bool(mirror & 2))
+    cropped = None if resized_program is None or mirror & 4 else narrow_to_crop(resized_program, arguments)
+    return None if cropped is None else cropped.flip(bool(mirror & 1), bool(mirror & 2))
 
 
-def _sees_its_window_alone(target: tuple[int, int], arguments: Mapping[str, Any]) -> bool:
+def _reads_only_window(target: tuple[int, int], arguments: Mapping[str, Any]) -> bool:
     """Return True if a cropped window is resized in uint8 arithmetic.
 
     This arithmetic doesn't read any pixels outside of the window.
     """
-    return not exactness.on and min(target) >= MIN_SIZE and _OTHER_FILTERS.isdisjoint(arguments)
+    return not exactness.on and min(target) >= MIN_SIZE and _FILTER_OVERRIDES.isdisjoint(arguments)
 
 
-@narrows(random_resized_crop, {"size", *_CHOOSING, *FILTERS, *_HINTS})
-def _edit_at_random(constants: Mapping[str, Any]) -> Edit | None:
+@narrows(random_resized_crop, {"size", *_WINDOW_DEFAULTS, *FILTERS, *_HINTS})
+def _edit_random_resized_crop(constants: Mapping[str, Any]) -> Edit | None:
     height, width = height_width(constants["size"])
-    choices = [constants.get(name, choice) for name, choice in _CHOOSING.items()]
-    alone = _sees_its_window_alone((height, width), constants)
-    options = _resizing(constants, inside=alone)
+    choices = [constants.get(name, choice) for name, choice in _WINDOW_DEFAULTS.items()]
+    inside = _reads_only_window((height, width), constants)
+    options = _resize_options(constants, inside=inside)
 
     def narrow(program: ImageProgram, arguments: Mapping[str, Any], rng: Rng) -> ImageProgram | None:
         y, x, h, w = choose_window(rng, program.rows.extent, program.columns.extent, *choices)
         if program.scale == 0:
             return _reduce_program(program, (y, x, h, w), height, width)
-        return program.resize_region((y, y + h, height), (x, x + w, width), alone)
+        return program.resize_region((y, y + h, height), (x, x + w, width), inside)
 
     return None if options is None else Edit(narrow, options)
 
@@ -647,32 +649,32 @@ def tensor_resize(
     chosen = resolve_axes(axes, axis_names, layout, data.dim())
     lengths = list(data.shape)
     if scales is not None:
-        sizes = _scale_sizes(_each(scales, "scales", chosen), [lengths[a] for a in chosen])
+        sizes = _scale_sizes(_per_axis(scales, "scales", chosen), [lengths[a] for a in chosen])
     # `mode` applies to all axes, so the requested size of axes that aren't chosen is their current size.
     assert sizes is not None
     ends = [1.0] * len(lengths) if roi_relative else lengths
-    size, shown = resize_shape(
+    size, region = resize_shape(
         lengths, mode=mode, roi_relative=roi_relative, subpixel_scale=subpixel_scale, rounding=size_rounding,
-        size=_spread(sizes, "sizes", chosen, lengths),
-        max_size=None if max_size is None else _spread(max_size, "max_size", chosen, [0] * len(lengths)),
-        roi_start=None if roi_start is None else _spread(roi_start, "roi_start", chosen, [0] * len(lengths)),
-        roi_end=None if roi_end is None else _spread(roi_end, "roi_end", chosen, ends),
-        alignment=_spread(alignment, "alignment", chosen, [0.5] * len(lengths)),
+        size=_fill_axes(sizes, "sizes", chosen, lengths),
+        max_size=None if max_size is None else _fill_axes(max_size, "max_size", chosen, [0] * len(lengths)),
+        roi_start=None if roi_start is None else _fill_axes(roi_start, "roi_start", chosen, [0] * len(lengths)),
+        roi_end=None if roi_end is None else _fill_axes(roi_end, "roi_end", chosen, ends),
+        alignment=_fill_axes(alignment, "alignment", chosen, [0.5] * len(lengths)),
     )  # fmt: skip
-    return _resize_axes(data, size, shown, filters)
+    return _resize_axes(data, size, region, filters)
 
 
-def _each(values: Sequence[float], name: str, axes: Sequence[int]) -> Sequence[float]:
+def _per_axis(values: Sequence[float], name: str, axes: Sequence[int]) -> Sequence[float]:
     """Return one value per axis; a single value is repeated."""
     if len(values) not in (1, len(axes)):
         raise RuntimeError(f"{name} must be a single value or a list of {len(axes)} elements, got {len(values)}")
     return values if len(values) == len(axes) else [values[0]] * len(axes)
 
 
-def _spread(values: Sequence[float], name: str, axes: Sequence[int], others: Sequence[float]) -> list[float]:
-    """Return one value per axis of the tensor: `values` for the chosen axes, `others` for the other axes."""
-    result = [float(v) for v in others]
-    for axis, value in zip(axes, _each(values, name, axes), strict=True):
+def _fill_axes(values: Sequence[float], name: str, axes: Sequence[int], defaults: Sequence[float]) -> list[float]:
+    """Return one value per axis of the tensor: `values` for the chosen axes, `defaults` for the other axes."""
+    result = [float(v) for v in defaults]
+    for axis, value in zip(axes, _per_axis(values, name, axes), strict=True):
         result[axis] = value
     return result
 

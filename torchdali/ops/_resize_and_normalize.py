@@ -31,17 +31,17 @@ from torchdali.kernels.device.resize_normalize import resize_normalize_batch
 from torchdali.kernels.limits import check_pixels
 from torchdali.kernels.memory import Array
 from torchdali.ops._crop import crop_mirror_normalize, crop_window, finish_of, narrow_to_crop
-from torchdali.ops._decode_windows import resized_part
+from torchdali.ops._decode_windows import resize_region
 from torchdali.ops._on_device import Images, images_of, span_of
 from torchdali.ops._resize import (
     FILTER,
     FILTERS,
-    all_of,
     narrow_to_resized,
     resampling,
     resize_image,
     sizing,
     sizing_of,
+    whole_regions,
 )
 from torchdali.tensors import TensorList
 from torchdali.types import DALIInterpType
@@ -80,17 +80,17 @@ def _resize_crop_mirror_normalize(
     **arguments: Annotated[Any, shares(normalizing), shares(sizing), shares(resampling), shares(crop_window)],
 ) -> Image:
     """Resize, then crop, mirror and normalize. Only the cropped region of the resized image is computed."""
-    size, filters, window, last = ({k: v for k, v in arguments.items() if k in names} for names in _FAMILIES)
+    size, filters, window, normalization = ({k: v for k, v in arguments.items() if k in names} for names in _FAMILIES)
     with _RESIZE:
         program = narrow_to_resized(ImageProgram.of(*data.shape[:2]), size) if layout == "HWC" else None
-    part = None if program is None else narrow_to_crop(program, window)
+    cropped = None if program is None else narrow_to_crop(program, window)
     with _RESIZE:
-        if part is not None and window:
-            data, window = resized_part(part, filters, lambda bottom: data), {}
+        if cropped is not None and window:
+            data, window = resize_region(cropped, filters, lambda bottom: data), {}
         else:
             channel = layout.index("C")
             data = resize_image(data.movedim(channel, -1), layout, size, filters).movedim(-1, channel)
-    return crop_mirror_normalize.body(data, layout=layout, out=out, **window, **last)
+    return crop_mirror_normalize.body(data, layout=layout, out=out, **window, **normalization)
 
 
 @chunk(_resize_crop_mirror_normalize, "device", takes=argument_names(sizing) | {"mirror"})
@@ -106,14 +106,14 @@ def _resize_normalize_on_device(data: TensorList, a: Arguments) -> Any:
     size, window, filters = a.of(sizing), a.of(crop_window), a.of(resampling)
     with _RESIZE:
         sizes, regions = sizing_of(images, size)
-    seen = _cropped_regions(images, sizes, regions, window, filters)
-    if seen is None:
+    cropped_regions = _cropped_regions(images, sizes, regions, window, filters)
+    if cropped_regions is None:
         return NotImplemented
     finish = finish_of(
         images, dtype=a.dtype, mean=a.mean, mirror=a.mirror, channel_first=a.output_layout == "CHW",
         scale=a.scale, shift=a.shift, std=a.std, fill_values=a.fill_values, out_of_bounds_policy=a.out_of_bounds_policy,
     )  # fmt: skip
-    result = resize_normalize_batch(images.flat, images.offsets, images.sides, images.channels, seen, finish)
+    result = resize_normalize_batch(images.flat, images.offsets, images.sides, images.channels, cropped_regions, finish)
     return NotImplemented if result is None else result
 
 
@@ -131,12 +131,12 @@ def _cropped_regions(
         window: Arguments of the crop.
         filters: Arguments that choose the resize's filters.
     """
-    both = filters.get("interp_type", DALIInterpType.INTERP_LINEAR)
-    chosen = [both if (f := filters.get(k)) is None else f for k in ("min_filter", "mag_filter")]
-    (low, high), whole = (None, None) if regions is None else regions, sizes[:, :1]
-    if sizes.shape[1] > 1 and (sizes != whole).any():  # the resized images have different sizes
+    interp_type = filters.get("interp_type", DALIInterpType.INTERP_LINEAR)
+    chosen = [interp_type if (f := filters.get(k)) is None else f for k in ("min_filter", "mag_filter")]
+    (low, high), output_size = (None, None) if regions is None else regions, sizes[:, :1]
+    if sizes.shape[1] > 1 and (sizes != output_size).any():  # the resized images have different sizes
         return None
-    lengths: tuple[int, ...] = tuple(whole[:, 0].tolist())
+    lengths: tuple[int, ...] = tuple(output_size[:, 0].tolist())
     check_pixels(lengths, "the resized image")
     if window:
         span = span_of(lengths, crop_window((*lengths, images.channels), "HWC", **window))
@@ -146,9 +146,9 @@ def _cropped_regions(
         if min(y, x) < 0 or y + height > lengths[0] or x + width > lengths[1]:
             return None
         if (height, width) != lengths:
-            low, high = all_of(images) if regions is None else regions
-            step = (high - low) / whole
-            low, whole = low + step * [[y], [x]], np.array([[height], [width]])
-            high = low + step * whole
+            low, high = whole_regions(images) if regions is None else regions
+            step = (high - low) / output_size
+            low, output_size = low + step * [[y], [x]], np.array([[height], [width]])
+            high = low + step * output_size
     names = FILTER[chosen[0]], FILTER[chosen[1]]
-    return Regions(low, high, whole, names, filters.get("antialias", True))
+    return Regions(low, high, output_size, names, filters.get("antialias", True))

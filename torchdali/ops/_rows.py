@@ -14,7 +14,7 @@ from torchdali.declaration.schema import Column
 from torchdali.kernels.memory import Array
 from torchdali.tensors import TensorList
 
-__all__ = ["BatchRows", "column", "remaining", "rows_of", "width_of"]
+__all__ = ["BatchRows", "column", "count_remaining", "rows_of", "width_of"]
 
 
 def column(value: Any) -> Array:
@@ -53,7 +53,7 @@ def rows_of(batch: TensorList) -> tuple[Tensor, Sequence[int]]:
     return torch.cat(samples), [sample.shape[0] for sample in samples]
 
 
-def remaining(keep: Array, counts: Sequence[int] | Array, owner: Array | None = None) -> list[int]:
+def count_remaining(keep: Array, counts: Sequence[int] | Array, owner: Array | None = None) -> list[int]:
     """Return the number of remaining rows of each sample.
 
     Args:
@@ -84,46 +84,46 @@ class BatchRows:
     def __init__(self, batch: TensorList, width: int) -> None:
         if batch.torch_dtype != torch.float32:
             raise RuntimeError(f"points and boxes must be float32, got {batch.dtype}")
-        self._layout, self._whole = batch.layout(), batch.dense()
-        for i, shape in enumerate(batch.shape() if self._whole is None else [self._whole.shape]):
+        self._layout, self._dense = batch.layout(), batch.dense()
+        for i, shape in enumerate(batch.shape() if self._dense is None else [self._dense.shape]):
             if shape[-1] % width:
                 raise RuntimeError(f"boxes must have {width} numbers each, got {shape[-1]} (sample {i})")
-        if self._whole is not None:
-            self.rows = self._whole.reshape(-1, width)
+        if self._dense is not None:
+            self.rows = self._dense.reshape(-1, width)
             return
         self._counts: Sequence[int]
         stored = batch.rows()
         if stored is not None and stored[0].shape[1:] == (width,):
-            self._plain, (self.rows, self._counts) = True, stored
+            self._has_row_shape, (self.rows, self._counts) = True, stored
             return
         samples = batch.samples()
         self._shapes = [sample.shape for sample in samples]
         self._counts = [math.prod(shape) // width for shape in self._shapes]
-        self._plain = all(len(shape) == 2 and shape[1] == width for shape in self._shapes)
-        self.rows = torch.cat(samples if self._plain else [sample.reshape(-1, width) for sample in samples])
+        self._has_row_shape = all(len(shape) == 2 and shape[1] == width for shape in self._shapes)
+        self.rows = torch.cat(samples if self._has_row_shape else [sample.reshape(-1, width) for sample in samples])
 
-    def spread(self, values: Array) -> Tensor:
+    def repeat_rows(self, values: Array) -> Tensor:
         """Repeat each sample's values for all rows of the sample.
 
         If `values` has a single row, all samples share this row, and the row isn't repeated.
         """
-        return torch.from_numpy(self.spread_array(values)).to(self.rows.device)
+        return torch.from_numpy(self.repeat_rows_array(values)).to(self.rows.device)
 
-    def spread_array(self, values: Array) -> Array:
-        """Do the same as `spread` with an array ``(..., batch, n)`` or ``(..., 1, n)``, and return an array."""
+    def repeat_rows_array(self, values: Array) -> Array:
+        """Do the same as `repeat_rows` with an array ``(..., batch, n)`` or ``(..., 1, n)``, and return an array."""
         values = values.astype(np.float32) if values.dtype == np.float64 else values
         if values.shape[-2] == 1:
             return values
-        whole = self._whole
-        counts: Any = self._counts if whole is None else len(self.rows) // values.shape[-2]
+        dense = self._dense
+        counts: Any = self._counts if dense is None else len(self.rows) // values.shape[-2]
         return values.repeat(counts, axis=-2)
 
     def batch(self, rows: Tensor) -> TensorList:
         """Build a batch of new rows, with the shapes and the layout of the original batch."""
-        if self._whole is not None:
-            return TensorList.from_dense(rows.view(self._whole.shape), self._layout)
-        if self._plain:
+        if self._dense is not None:
+            return TensorList.from_dense(rows.view(self._dense.shape), self._layout)
+        if self._has_row_shape:
             return TensorList.from_rows(rows, self._counts, self._layout)
-        parts: Sequence[Tensor] = rows.split_with_sizes(self._counts)
-        parts = [part.view(shape) for part, shape in zip(parts, self._shapes, strict=True)]
-        return TensorList.from_samples(list(parts), self._layout)
+        samples: Sequence[Tensor] = rows.split_with_sizes(self._counts)
+        samples = [sample.view(shape) for sample, shape in zip(samples, self._shapes, strict=True)]
+        return TensorList.from_samples(list(samples), self._layout)

@@ -77,15 +77,15 @@ def random_mask_pixel(
         RuntimeError: the dtype isn't supported, the mask has no pixels, or both ``threshold`` and ``value`` are passed.
     """
     _check_pixels([mask.shape], threshold, value)
-    place = rng.integer(0, mask.numel() - 1)
+    index = rng.integer(0, mask.numel() - 1)
     if foreground:
         pixels = mask.contiguous().numpy().reshape(-1)
         flags = kernel.above(pixels, threshold) if value is None else kernel.equal(pixels, value)
         count = int(np.count_nonzero(flags))
-        place = kernel.nth(flags, rng.integer(0, count - 1)) if count else place
+        index = kernel.nth(flags, rng.integer(0, count - 1)) if count else index
     coordinates = []
     for extent in reversed(mask.shape):
-        place, coordinate = divmod(place, extent)
+        index, coordinate = divmod(index, extent)
         coordinates.append(coordinate)
     return torch.tensor(coordinates[::-1])
 
@@ -106,10 +106,10 @@ def _any_pixel(
     shapes = mask.shape()
     _check_pixels(shapes, threshold, value)
     extents = np.array(shapes, np.int64).reshape(len(shapes), mask.ndim())
-    places = (rng.uniform(1)[:, 0] * extents.prod(1)).astype(np.int64)
+    indices = (rng.uniform(1)[:, 0] * extents.prod(1)).astype(np.int64)
     pixels = np.empty_like(extents)
     for axis in reversed(range(extents.shape[1])):
-        places, pixels[:, axis] = np.divmod(places, extents[:, axis])
+        indices, pixels[:, axis] = np.divmod(indices, extents[:, axis])
     return torch.from_numpy(pixels)
 
 
@@ -136,7 +136,7 @@ class _ObjectFinder:
         self._blobs: dict[Any, Blobs] = {}
 
     def __call__(self, mask: Tensor, /, *, rng: Rng, **arguments: Any) -> Any:
-        return _object_box(mask, rng, self._blobs if arguments.pop("cache_objects", False) else None, **arguments)
+        return _choose_box(mask, rng, self._blobs if arguments.pop("cache_objects", False) else None, **arguments)
 
 
 @operator(
@@ -196,14 +196,14 @@ def random_object_bbox(
             ``ignore_class`` is combined with ``classes``, ``class_weights`` or ``output_class``, ``classes`` contains
             the background, a weight is negative, or the numbers of classes and weights differ.
     """
-    return _object_box(
+    return _choose_box(
         mask, rng, {} if cache_objects else None, background=background, class_weights=class_weights, classes=classes,
         foreground_prob=foreground_prob, format=format, ignore_class=ignore_class, k_largest=k_largest,
         output_class=output_class, threshold=threshold,
     )  # fmt: skip
 
 
-def _object_box(
+def _choose_box(
     mask: Tensor,
     rng: Rng,
     cache: dict[Any, Blobs] | None,
@@ -223,17 +223,17 @@ def _object_box(
         raise RuntimeError(
             "``ignore_class`` cannot be combined with ``classes``, ``class_weights`` and ``output_class``"
         )
-    background, weights = _weights(background, classes, class_weights)
-    least = None if threshold is None else match_axes("threshold", threshold, mask.ndim)
+    background, weights = _label_weights(background, classes, class_weights)
+    min_extents = None if threshold is None else match_axes("threshold", threshold, mask.ndim)
     box: Box | None = None
     if rng.random() < foreground_prob:
         labels = None if weights is None else list(weights)
-        objects = _objects(mask.contiguous().numpy(), background, labels, cache)
-        box = _choose(objects, rng, None if ignore_class else weights or {}, least, k_largest)
+        objects = _find_objects(mask.contiguous().numpy(), background, labels, cache)
+        box = _choose_object(objects, rng, None if ignore_class else weights or {}, min_extents, k_largest)
     start, end, label = box or ([0] * mask.ndim, list(mask.shape), background)
     shape = [e - s for s, e in zip(start, end, strict=True)]
-    parts = {"box": [start + end], "start_end": [start, end], "anchor_shape": [start, shape]}[format]
-    outputs = [torch.from_numpy(np.array(part, np.int32)) for part in parts]
+    vectors = {"box": [start + end], "start_end": [start, end], "anchor_shape": [start, shape]}[format]
+    outputs = [torch.from_numpy(np.array(vector, np.int32)) for vector in vectors]
     if output_class:
         outputs.append(torch.tensor(_wrap_label(label), dtype=torch.int32))
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
@@ -253,7 +253,7 @@ def _wrap_label(label: int) -> int:
     return (label + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
-def _weights(background: int, classes: Any, class_weights: Any) -> tuple[int, dict[int, float] | None]:
+def _label_weights(background: int, classes: Any, class_weights: Any) -> tuple[int, dict[int, float] | None]:
     """Return the background's label and the weight of each label.
 
     The weights are None if all labels except the background are equally likely.
@@ -281,7 +281,7 @@ def _weights(background: int, classes: Any, class_weights: Any) -> tuple[int, di
     return background, total
 
 
-def _objects(mask: Array, background: int, classes: Sequence[int] | None, cache: dict[Any, Blobs] | None) -> Blobs:
+def _find_objects(mask: Array, background: int, classes: Sequence[int] | None, cache: dict[Any, Blobs] | None) -> Blobs:
     if cache is None:
         return blobs(mask, background, classes)
     digest = hashlib.blake2b(mask.data, digest_size=32).digest() if mask.size else b""
@@ -291,11 +291,11 @@ def _objects(mask: Array, background: int, classes: Sequence[int] | None, cache:
     return cache[key]
 
 
-def _choose(
+def _choose_object(
     objects: Blobs,
     rng: Rng,
     weights: dict[int, float] | None,
-    least: Sequence[int] | None,
+    min_extents: Sequence[int] | None,
     k_largest: int | None,
 ) -> Box | None:
     """Choose an object, or return None if no object is suitable.
@@ -303,34 +303,34 @@ def _choose(
     Args:
         weights: Weights of the labels. If empty, all labels have the same weight. If None, an object is chosen among
             the objects of all labels.
-        least: Minimum extents of a suitable object's box; None for no minimum.
+        min_extents: Minimum extents of a suitable object's box; None for no minimum.
         k_largest: If not None, an object is chosen among the `k_largest` objects with the largest boxes.
     """
     labels, low, high = objects
-    if least is not None:
-        labels, low, high = (part[(high - low >= least).all(axis=1)] for part in objects)
+    if min_extents is not None:
+        labels, low, high = (array[(high - low >= min_extents).all(axis=1)] for array in objects)
     if not len(labels):
         return None
-    places: Array = np.arange(len(labels))
+    indices: Array = np.arange(len(labels))
     if weights is not None:
         present = sorted(set(labels.tolist()))
         chances = [weights.get(label, 0.0) if weights else 1.0 for label in present]
         if not math.fsum(chances):
             return None
-        places = np.flatnonzero(labels == _draw_value(rng, present, chances))
+        indices = np.flatnonzero(labels == _draw_value(rng, present, chances))
     if k_largest is not None:
-        volumes = (high[places] - low[places]).prod(axis=1)
-        places = places[np.argsort(-volumes, kind="stable")[:k_largest]]
-    place = places[rng.integer(0, len(places) - 1)]
-    return low[place].tolist(), high[place].tolist(), int(labels[place])
+        volumes = (high[indices] - low[indices]).prod(axis=1)
+        indices = indices[np.argsort(-volumes, kind="stable")[:k_largest]]
+    index = indices[rng.integer(0, len(indices) - 1)]
+    return low[index].tolist(), high[index].tolist(), int(labels[index])
 
 
 def _draw_value(rng: Rng, values: list[int], chances: list[float]) -> int:
     """Draw a value with probabilities proportional to `chances`."""
-    left = rng.random() * math.fsum(chances)
+    remaining = rng.random() * math.fsum(chances)
     for value, chance in zip(values, chances, strict=True):
-        left -= chance
-        if left < 0:
+        remaining -= chance
+        if remaining < 0:
             return value
     return next(v for v, chance in zip(reversed(values), reversed(chances), strict=True) if chance)
 
@@ -375,29 +375,29 @@ def select_masks(
         return [], []
     _check_polygons(mask_ids, polygons, vertices)
     points = [sample.numpy() for sample in vertices.samples()]
-    names: list[int] = []
+    output_ids: list[int] = []
     ranges: list[tuple[int, int]] = []
-    parts: list[list[Array]] = []
+    sample_vertices: list[list[Array]] = []
     counts, lengths = [], []
-    for ids, known, array in zip(mask_ids.tolist(), polygons.tolist(), points, strict=True):
+    for ids, sample_polygons, array in zip(mask_ids.tolist(), polygons.tolist(), points, strict=True):
         if len(set(ids)) < len(ids):
             raise RuntimeError(f"mask_ids must not repeat, got {ids}")
-        own = _ranges(ids, known, len(array))
-        ranges += own
-        names += range(len(ids)) if reindex_masks else ids
-        parts.append([array[start:end] for start, end in own] or [array[:0]])
+        vertex_ranges = _find_vertex_ranges(ids, sample_polygons, len(array))
+        ranges += vertex_ranges
+        output_ids += range(len(ids)) if reindex_masks else ids
+        sample_vertices.append([array[start:end] for start, end in vertex_ranges] or [array[:0]])
         counts.append(len(ids))
-        lengths.append(sum([end - start for start, end in own]))
-    rows = torch.from_numpy(_number_vertices(names, ranges, counts, lengths))
+        lengths.append(sum([end - start for start, end in vertex_ranges]))
+    rows = torch.from_numpy(_number_vertices(output_ids, ranges, counts, lengths))
     chosen = TensorList.from_rows(rows, counts)
     if len({array.shape[1] for array in points}) > 1:
-        return chosen, [torch.from_numpy(np.concatenate(each)) for each in parts]
-    selection = torch.from_numpy(np.concatenate([part for each in parts for part in each]))
+        return chosen, [torch.from_numpy(np.concatenate(pieces)) for pieces in sample_vertices]
+    selection = torch.from_numpy(np.concatenate([piece for pieces in sample_vertices for piece in pieces]))
     return chosen, TensorList.from_rows(selection, lengths)
 
 
 def _number_vertices(
-    names: Sequence[int],
+    ids: Sequence[int],
     ranges: Sequence[tuple[int, int]],
     counts: Sequence[int],
     lengths: Sequence[int],
@@ -407,31 +407,31 @@ def _number_vertices(
     In each sample, the vertices of the selected polygons are numbered from 0, without gaps.
 
     Args:
-        names: Ids of the selected polygons.
+        ids: Ids of the selected polygons.
         ranges: First vertex and exclusive last vertex of each selected polygon in the input.
         counts: Number of selected polygons in each sample.
         lengths: Total number of vertices of the selected polygons in each sample.
     """
-    table = np.empty((len(names), 3), np.int32)
+    table = np.empty((len(ids), 3), np.int32)
     bounds = np.array(ranges, np.int64).reshape(-1, 2)
-    own = bounds[:, 1] - bounds[:, 0]
-    ends = own.cumsum() - (np.cumsum(lengths) - lengths).repeat(counts)
-    table[:, 0], table[:, 1], table[:, 2] = names, ends - own, ends
+    vertex_counts = bounds[:, 1] - bounds[:, 0]
+    ends = vertex_counts.cumsum() - (np.cumsum(lengths) - lengths).repeat(counts)
+    table[:, 0], table[:, 1], table[:, 2] = ids, ends - vertex_counts, ends
     return table
 
 
 def _check_polygons(ids: TensorList, polygons: TensorList, vertices: TensorList) -> None:
-    for one, shape, points in zip(ids.shape(), polygons.shape(), vertices.shape(), strict=True):
-        if len(one) != 1 or len(points) != 2:
-            raise RuntimeError(f"mask_ids must be 1D and vertices 2D, got {len(one)}D and {len(points)}D")
+    for ids_shape, shape, vertices_shape in zip(ids.shape(), polygons.shape(), vertices.shape(), strict=True):
+        if len(ids_shape) != 1 or len(vertices_shape) != 2:
+            raise RuntimeError(f"mask_ids must be 1D and vertices 2D, got {len(ids_shape)}D and {len(vertices_shape)}D")
         if len(shape) != 2 or shape[1] != 3:
             raise RuntimeError(f"polygons must be int32 (N, 3), got {tuple(shape)}")
-    for what, batch in (("mask_ids", ids), ("polygons", polygons)):
+    for name, batch in (("mask_ids", ids), ("polygons", polygons)):
         if batch.torch_dtype != torch.int32:
-            raise RuntimeError(f"{what} must be int32, got {batch.dtype}")
+            raise RuntimeError(f"{name} must be int32, got {batch.dtype}")
 
 
-def _ranges(ids: list[int], polygons: list[list[int]], count: int) -> list[tuple[int, int]]:
+def _find_vertex_ranges(ids: list[int], polygons: list[list[int]], count: int) -> list[tuple[int, int]]:
     """Return the vertex range of each mask in `ids`. If several polygons belong to a mask, the last polygon is used.
 
     Args:

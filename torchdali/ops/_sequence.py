@@ -86,7 +86,7 @@ def sequence_rearrange(data: Data, /, *, new_order: PerSample[list[int]], layout
         RuntimeError: the data isn't a sequence, ``new_order`` is empty, or the data doesn't have a frame with one of
             these indices.
     """
-    order = _checked_order(data.shape, new_order, layout)
+    order = _check_order(data.shape, new_order, layout)
     if out is not None and out.shape == (len(order), *data.shape[1:]) and out.dtype == data.dtype:
         return torch.index_select(data, 0, _index(tuple(order), data.device), out=out)
     return data.index_select(0, _index(tuple(order), data.device))
@@ -94,11 +94,11 @@ def sequence_rearrange(data: Data, /, *, new_order: PerSample[list[int]], layout
 
 @chunk(sequence_rearrange)
 def _rearrange_batch(data: Tensor, a: Arguments) -> Tensor:
-    order = _checked_order(data.shape[1:], a.new_order, a.layout)
+    order = _check_order(data.shape[1:], a.new_order, a.layout)
     return data.index_select(1, _index(tuple(order), data.device))
 
 
-def _checked_order(shape: Sequence[int], new_order: Any, layout: str) -> Sequence[int]:
+def _check_order(shape: Sequence[int], new_order: Any, layout: str) -> Sequence[int]:
     _check_sequence(shape, layout)
     order = as_list(new_order)
     if not order:

@@ -29,8 +29,8 @@ def _stack_layout(layouts: Layouts, arguments: Mapping[str, Any]) -> str:
         return ""
     if len(name) != 1:
         raise batch_level(RuntimeError(f"axis_name must be one character, got {name!r}"))
-    at = axis if axis >= 0 else len(layout) + 1 + axis
-    return f"{layout[:at]}{name}{layout[at:]}"
+    position = axis if axis >= 0 else len(layout) + 1 + axis
+    return f"{layout[:position]}{name}{layout[position:]}"
 
 
 @operator(layout=_stack_layout)
@@ -55,23 +55,23 @@ def stack(
         RuntimeError: the shapes or dtypes of the inputs differ, the axis is out of range, or ``axis_name`` is passed
             but the inputs have no layout.
     """
-    parts = (first, *others)
-    at = _new_axis(parts, axis, axis_name, layout, first.ndim)
-    shape = (*first.shape[:at], len(parts), *first.shape[at:])
-    return torch.stack(parts, at, out=_slot(out, shape, first.dtype))
+    inputs = (first, *others)
+    position = _resolve_new_axis(inputs, axis, axis_name, layout, first.ndim)
+    shape = (*first.shape[:position], len(inputs), *first.shape[position:])
+    return torch.stack(inputs, position, out=_matching_out(out, shape, first.dtype))
 
 
 @chunk(stack)
 def _stack_batches(*input: Tensor, a: Arguments) -> Tensor:
-    at = _new_axis(input, a.axis, a.axis_name, a.layout, input[0].ndim - 1)
-    return torch.stack(input, at + 1)
+    position = _resolve_new_axis(input, a.axis, a.axis_name, a.layout, input[0].ndim - 1)
+    return torch.stack(input, position + 1)
 
 
-def _new_axis(parts: Sequence[Tensor], axis: int, axis_name: str | None, layout: str, ndim: int) -> int:
-    _check_alike(parts)
-    if any(part.shape != parts[0].shape for part in parts):
+def _resolve_new_axis(inputs: Sequence[Tensor], axis: int, axis_name: str | None, layout: str, ndim: int) -> int:
+    _check_dtype_and_ndim(inputs)
+    if any(tensor.shape != inputs[0].shape for tensor in inputs):
         raise RuntimeError(
-            f"stack: the inputs must have the same shape, got {_shapes(parts)}. Resize, crop or pad them first"
+            f"stack: the inputs must have the same shape, got {_format_shapes(inputs)}. Resize, crop or pad them first"
         )
     if axis_name is not None and ndim and not layout:
         raise batch_level(RuntimeError("axis_name needs an input that has a layout or no axes"))
@@ -103,23 +103,23 @@ def cat(
         RuntimeError: the shapes or dtypes of the inputs don't match, the axis is out of range or not in the layout, or
             both ``axis`` and ``axis_name`` are passed.
     """
-    parts = (first, *others)
-    at = _old_axis(parts, axis, axis_name, layout, first.ndim)
+    inputs = (first, *others)
+    position = _resolve_axis(inputs, axis, axis_name, layout, first.ndim)
     if not others and out is None:
         return first
-    extent = sum(part.shape[at] for part in parts)
-    shape = (*first.shape[:at], extent, *first.shape[at + 1 :])
-    return torch.cat(parts, at, out=_slot(out, shape, first.dtype))
+    extent = sum(tensor.shape[position] for tensor in inputs)
+    shape = (*first.shape[:position], extent, *first.shape[position + 1 :])
+    return torch.cat(inputs, position, out=_matching_out(out, shape, first.dtype))
 
 
 @chunk(cat)
 def _cat_batches(*input: Tensor, a: Arguments) -> Tensor:
-    at = _old_axis(input, a.axis, a.axis_name, a.layout, input[0].ndim - 1)
-    return torch.cat(input, at + 1)
+    position = _resolve_axis(input, a.axis, a.axis_name, a.layout, input[0].ndim - 1)
+    return torch.cat(input, position + 1)
 
 
-def _old_axis(parts: Sequence[Tensor], axis: int, axis_name: str | None, layout: str, ndim: int) -> int:
-    _check_alike(parts)
+def _resolve_axis(inputs: Sequence[Tensor], axis: int, axis_name: str | None, layout: str, ndim: int) -> int:
+    _check_dtype_and_ndim(inputs)
     if axis_name is not None:
         if axis:
             raise batch_level(RuntimeError("axis and axis_name cannot be passed together"))
@@ -131,19 +131,19 @@ def _old_axis(parts: Sequence[Tensor], axis: int, axis_name: str | None, layout:
     return axis % ndim
 
 
-def _check_alike(parts: Sequence[Tensor]) -> None:
-    first = parts[0]
-    for part in parts:
-        if part.dtype != first.dtype or part.ndim != first.ndim:
-            kinds = ", ".join(f"{str(p.dtype).removeprefix('torch.')} {p.ndim}D" for p in parts)
+def _check_dtype_and_ndim(inputs: Sequence[Tensor]) -> None:
+    first = inputs[0]
+    for tensor in inputs:
+        if tensor.dtype != first.dtype or tensor.ndim != first.ndim:
+            kinds = ", ".join(f"{str(p.dtype).removeprefix('torch.')} {p.ndim}D" for p in inputs)
             raise batch_level(RuntimeError(f"the inputs must have the same dtype and number of axes, got {kinds}"))
 
 
-def _shapes(parts: Sequence[Tensor]) -> str:
-    return ", ".join(str(tuple(part.shape)) for part in parts)
+def _format_shapes(inputs: Sequence[Tensor]) -> str:
+    return ", ".join(str(tuple(tensor.shape)) for tensor in inputs)
 
 
-def _slot(out: Tensor | None, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor | None:
+def _matching_out(out: Tensor | None, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor | None:
     """Return `out` if `out` has the shape and the dtype of the result, else None."""
     return out if out is not None and out.shape == shape and out.dtype == dtype else None
 
@@ -181,15 +181,15 @@ def expand_dims(data: Data, /, *, axes: list[int], new_axis_names: str = "", lay
         RuntimeError: a position is negative, repeated or too large, or ``new_axis_names`` is passed but the data has no
             layout.
     """
-    return _expand(data, axes, new_axis_names, layout, 0)
+    return _insert_axes(data, axes, new_axis_names, layout, 0)
 
 
 @chunk(expand_dims)
 def _expand_batch(data: Tensor, a: Arguments) -> Tensor:
-    return _expand(data, a.axes, a.new_axis_names, a.layout, 1)
+    return _insert_axes(data, a.axes, a.new_axis_names, a.layout, 1)
 
 
-def _expand(data: Tensor, axes: list[int], names: str, layout: str, first: int) -> Tensor:
+def _insert_axes(data: Tensor, axes: list[int], names: str, layout: str, first: int) -> Tensor:
     if names and not layout and data.ndim > first:
         raise batch_level(RuntimeError("new_axis_names needs an input that has a layout or no axes"))
     if names and len(names) != len(axes):
@@ -235,8 +235,8 @@ def squeeze(
         RuntimeError: a dropped axis has an extent other than 1 (unless the data is empty), a letter isn't in the
             layout, or neither or both of ``axes`` and ``axis_names`` are passed.
     """
-    gone = _drop_axes(data.shape, layout, axes=axes, axis_names=axis_names)
-    return data.reshape([n for axis, n in enumerate(data.shape) if axis not in gone])
+    dropped = _drop_axes(data.shape, layout, axes=axes, axis_names=axis_names)
+    return data.reshape([n for axis, n in enumerate(data.shape) if axis not in dropped])
 
 
 @chunk(squeeze)
@@ -254,23 +254,23 @@ def _drop_axes(
             wrong = "provided both ``axes`` and ``axis_names`` arguments"
         raise batch_level(RuntimeError(f"squeeze: {wrong}"))
     if axis_names is not None:
-        axes = [_axis_of(name, layout) for name in axis_names]
+        axes = [_find_axis(name, layout) for name in axis_names]
     numbers = as_list(axes)
     if len(set(numbers)) != len(numbers):
         raise batch_level(RuntimeError(f"specified at least twice same dimension to remove: {list(numbers)}"))
     if min(numbers, default=0) < 0:
         return ()  # if any axis is negative, DALI drops no axis at all
-    places = tuple(axis for axis in numbers if axis < len(shape))
-    rest = math.prod(n for axis, n in enumerate(shape) if axis not in places)
+    dropped = tuple(axis for axis in numbers if axis < len(shape))
+    rest = math.prod(n for axis, n in enumerate(shape) if axis not in dropped)
     if rest != math.prod(shape):
         raise RuntimeError(
-            f"the volume of the new shape should match: without the axes {list(places)}, the shape {list(shape)} has "
+            f"the volume of the new shape should match: without the axes {list(dropped)}, the shape {list(shape)} has "
             f"{rest} elements"
         )
-    return places
+    return dropped
 
 
-def _axis_of(name: str, layout: str) -> int:
+def _find_axis(name: str, layout: str) -> int:
     axis = layout.find(name)
     if axis < 0:
         raise batch_level(RuntimeError(f"the layout {layout!r} has no axis {name!r}"))
@@ -283,7 +283,7 @@ def _transpose_layout(layouts: Layouts, arguments: Mapping[str, Any]) -> str:
     layout, perm = layouts[0], arguments["perm"]
     if not layout or not arguments["transpose_layout"]:
         return layout
-    return "".join(layout[axis] for axis in _permutation(len(layout), _hashable(perm)))
+    return "".join(layout[axis] for axis in _resolve_permutation(len(layout), _as_tuple(perm)))
 
 
 @operator(layout=_transpose_layout, marks=("levels", "view"))
@@ -308,21 +308,21 @@ def transpose(
     Raises:
         RuntimeError: ``perm`` isn't a permutation of the axes, or ``output_layout`` has the wrong length.
     """
-    return data.permute(_permutation(data.ndim, _hashable(perm), output_layout))
+    return data.permute(_resolve_permutation(data.ndim, _as_tuple(perm), output_layout))
 
 
 @chunk(transpose)
 def _transpose_batch(data: Tensor, a: Arguments) -> Tensor:
-    axes = _permutation(data.ndim - 1, _hashable(a.perm), a.output_layout)
+    axes = _resolve_permutation(data.ndim - 1, _as_tuple(a.perm), a.output_layout)
     return data.permute(0, *[axis + 1 for axis in axes])
 
 
-def _hashable(perm: list[int] | None) -> tuple[int, ...]:
+def _as_tuple(perm: list[int] | None) -> tuple[int, ...]:
     return tuple(perm or ())
 
 
 @functools.lru_cache(maxsize=256)
-def _permutation(ndim: int, perm: tuple[int, ...], output_layout: str | None = None) -> tuple[int, ...]:
+def _resolve_permutation(ndim: int, perm: tuple[int, ...], output_layout: str | None = None) -> tuple[int, ...]:
     perm = perm or tuple(range(ndim))[::-1]
     if sorted(perm) != list(range(ndim)):
         raise batch_level(RuntimeError(f"perm must be a permutation of {ndim} axes, got {list(perm)}"))

@@ -28,7 +28,7 @@ __all__ = ["slice_", "slice_window"]
 
 _AXES = [1, 0]
 _NAMES = Unset("WH")
-_ASSUMED = {2: "HW", 3: "HWC", 4: "DHWC"}
+_DEFAULT_LAYOUTS = {2: "HW", 3: "HWC", 4: "DHWC"}
 """Layouts that `slice` assumes for data without a layout, by number of axes."""
 
 
@@ -78,26 +78,28 @@ def slice_window(
             passed together.
     """
     if axes is _AXES:
-        which = axes_by_name(axis_names, layout, len(extents))
+        axis_indices = axes_by_name(axis_names, layout, len(extents))
     elif axis_names is not _NAMES:
         raise RuntimeError("axes and axis_names cannot be passed together")
     else:
-        which = indices(as_list(axes), len(extents))
-    lengths = [extents[axis] for axis in which]
+        axis_indices = indices(as_list(axes), len(extents))
+    lengths = [extents[axis] for axis in axis_indices]
     arguments = {"start": start, "rel_start": rel_start, "end": end, "rel_end": rel_end, "shape": shape,
              "rel_shape": rel_shape}  # fmt: skip
     # An empty list has no effect, but it still can't be combined with the arguments that exclude it.
-    values = {name: v if v == [] else match_axes(name, v, len(which)) for name, v in arguments.items() if v is not None}
+    values = {
+        name: v if v == [] else match_axes(name, v, len(axis_indices)) for name, v in arguments.items() if v is not None
+    }
     if anchor is not None:
         names = {
             "normalized_anchor": normalized_anchor,
             "normalized_shape": normalized_shape,
         }
-        origins, sizes = _numbers(anchor, extent, len(which), values)
+        origins, sizes = _input_values(anchor, extent, len(axis_indices), values)
         spans = _spans(origins, sizes, lengths, *_relative(anchor, names))
     else:
         spans = _spans_of_arguments(values, lengths)
-    return which, *_round_bounds(spans)
+    return axis_indices, *_round_bounds(spans)
 
 
 def _relative(anchor: Tensor, window: Mapping[str, Any]) -> tuple[bool, bool]:
@@ -148,13 +150,13 @@ def slice_(
         RuntimeError: the window reaches outside the data (with the policy ``"error"``), the window ends before it
             starts, an axis doesn't exist, or arguments that exclude each other are passed together.
     """
-    known = layout or _ASSUMED.get(data.ndim, "")
-    which, starts, extents = slice_window(data.shape, known, anchor, extent, **window)
-    part = cut(
-        data, which, starts, extents,
-        policy=out_of_bounds_policy, fill=fill_values, channel=known.find("C"), dtype=dtype,
+    resolved_layout = layout or _DEFAULT_LAYOUTS.get(data.ndim, "")
+    axis_indices, starts, extents = slice_window(data.shape, resolved_layout, anchor, extent, **window)
+    result = cut(
+        data, axis_indices, starts, extents,
+        policy=out_of_bounds_policy, fill=fill_values, channel=resolved_layout.find("C"), dtype=dtype,
     )  # fmt: skip
-    return copy_to_out(part, out)
+    return copy_to_out(result, out)
 
 
 @chunk(slice_, takes=argument_names(slice_window))
@@ -163,25 +165,25 @@ def _slice_batch(data: Tensor, anchor: Tensor | None = None, extent: Tensor | No
     resolve_policy(a.out_of_bounds_policy)
     if a.dtype not in (None, data.dtype) or not is_array(data) or not len(data):
         return NotImplemented
-    known = a.layout or _ASSUMED.get(data.ndim - 1, "")
+    resolved_layout = a.layout or _DEFAULT_LAYOUTS.get(data.ndim - 1, "")
     rows, shape = each_of(arguments), data.shape[1:]
     if anchor is None or extent is None:
-        parts = [slice_window(shape, known, anchor, extent, **row) for row in rows]
+        sample_windows = [slice_window(shape, resolved_layout, anchor, extent, **row) for row in rows]
     elif len(rows) > 1 or not anchor.ndim == extent.ndim == 2:
         return NotImplemented
     else:
-        which, _, _ = slice_window(shape, known, anchor[0], extent[0], **arguments)
-        lengths, relative = [shape[axis] for axis in which], _relative(anchor, arguments)
+        axis_indices, _, _ = slice_window(shape, resolved_layout, anchor[0], extent[0], **arguments)
+        lengths, relative = [shape[axis] for axis in axis_indices], _relative(anchor, arguments)
         pairs = zip(anchor.tolist(), extent.tolist(), strict=True)
-        parts = [(which, *_round_bounds(_spans(*pair, lengths, *relative))) for pair in pairs]
-    sizes = {(tuple(axes), tuple(extents)) for axes, _, extents in parts}
+        sample_windows = [(axis_indices, *_round_bounds(_spans(*pair, lengths, *relative))) for pair in pairs]
+    sizes = {(tuple(axes), tuple(extents)) for axes, _, extents in sample_windows}
     windows = None
     if len(sizes) == 1:
         axes, extents = sizes.pop()
-        windows = cut_windows(data.numpy(), axes, [starts for _, starts, _ in parts], extents)
+        windows = cut_windows(data.numpy(), axes, [starts for _, starts, _ in sample_windows], extents)
     if windows is None:
         return NotImplemented
-    check_fill(a.fill_values, windows[0].shape, known.find("C"))
+    check_fill(a.fill_values, windows[0].shape, resolved_layout.find("C"))
     return copy_windows(windows, data.dtype, a.out)
 
 
@@ -189,13 +191,13 @@ def _slice_batch(data: Tensor, anchor: Tensor | None = None, extent: Tensor | No
 def _slice_on_device(
     data: TensorList, anchor: TensorList | None = None, extent: TensorList | None = None, *, a: Arguments
 ) -> Any:
-    known = a.layout or _ASSUMED.get(data.ndim(), "")
-    images, policy = images_of(data, known, floats=True), resolve_policy(a.out_of_bounds_policy)
+    resolved_layout = a.layout or _DEFAULT_LAYOUTS.get(data.ndim(), "")
+    images, policy = images_of(data, resolved_layout, floats=True), resolve_policy(a.out_of_bounds_policy)
     if images is None or anchor is not None or a.dtype not in (None, images.flat.dtype):
         return NotImplemented
     rows, shapes = each_of(a.of(slice_window)), data.shape()
     rows = rows * len(shapes) if len(rows) == 1 else rows
-    windows = [slice_window(s, known, **row) for s, row in zip(shapes, rows, strict=True)]
+    windows = [slice_window(s, resolved_layout, **row) for s, row in zip(shapes, rows, strict=True)]
     spans = spans_of([shape[:2] for shape in shapes], windows)
     return NotImplemented if spans is None else cut_out(images, spans, policy, a.fill_values)
 
@@ -214,7 +216,7 @@ def _round_bounds(spans: Spans) -> tuple[list[int], list[int]]:
     return starts, extents
 
 
-def _numbers(
+def _input_values(
     anchor: Tensor, extent: Tensor | None, count: int, arguments: dict[str, Any]
 ) -> tuple[list[float], list[float]]:
     """Return the values of the inputs anchor and shape. Both have one number per axis.

@@ -101,7 +101,7 @@ def spectrogram(
     _check_windows(window_length, window_step, size, power, layout)
     if window_fn and len(window_fn) != window_length:
         raise RuntimeError(f"window_fn must have window_length={window_length} values, got {len(window_fn)}")
-    signal = _one_dimension(data)
+    signal = _as_signal(data)
     if not count_windows(len(signal), window_length, window_step, center_windows):
         raise RuntimeError(f"Signal is too short: got {len(signal)} samples, a window needs {window_length}")
     spectrum = transform_windows(
@@ -116,7 +116,7 @@ def _spectrograms(data: Sequence[Tensor], a: Arguments) -> Any:
     size = a.window_length if a.nfft is None else a.nfft
     _check_windows(a.window_length, a.window_step, size, a.power, a.layout)
     window = np.array(a.window_fn, np.float32) if a.window_fn else hann(a.window_length)
-    signals = _arrays(data)
+    signals = _as_arrays(data)
     least = 1 if a.center_windows else a.window_length
     if len(window) != a.window_length or any(x.ndim != 1 or len(x) < least for x in signals):
         return NotImplemented
@@ -132,7 +132,7 @@ def _spectrograms(data: Sequence[Tensor], a: Arguments) -> Any:
     return PackedSamples.from_rows(spectra, counts, transposed=a.layout == "ft")
 
 
-def _arrays(data: Sequence[Tensor]) -> list[Array]:
+def _as_arrays(data: Sequence[Tensor]) -> list[Array]:
     """Return the samples as NumPy arrays, without a copy if possible."""
     arrays = arrays_of(data)
     if arrays is not None:
@@ -155,7 +155,7 @@ def _check_windows(length: int, step: int, size: int, power: int, layout: str) -
         raise RuntimeError(f"layout must be 'ft' or 'tf', got {layout!r}")
 
 
-def _one_dimension(data: Tensor) -> Tensor:
+def _as_signal(data: Tensor) -> Tensor:
     if data.ndim == 1 and len(data):
         return data
     if not data.numel():
@@ -214,7 +214,7 @@ def mel_filter_bank(
 def _mel_filter_banks(data: Sequence[Tensor], a: Arguments) -> Any:
     high = a.freq_high or a.sample_rate / 2
     _check_bank(a.freq_low, high, a.mel_formula, a.nfilter, a.sample_rate)
-    packed = _packed_along(data, a.layout.find("f") if a.layout else 0)
+    packed = _packed_rows(data, a.layout.find("f") if a.layout else 0)
     if packed is None:
         return NotImplemented
     rows, counts, transposed = packed
@@ -224,7 +224,7 @@ def _mel_filter_banks(data: Sequence[Tensor], a: Arguments) -> Any:
     return PackedSamples.from_rows(apply_filters(rows, filters, 1), counts, transposed)
 
 
-def _packed_along(data: Sequence[Tensor], axis: int) -> tuple[Tensor, Sequence[int], bool] | None:
+def _packed_rows(data: Sequence[Tensor], axis: int) -> tuple[Tensor, Sequence[int], bool] | None:
     """Return all 2-D samples of a batch as one matrix. A row has the elements of a sample along the axis `axis`.
 
     Returns:
@@ -298,7 +298,7 @@ def mfcc(
 
 @chunk(mfcc, "ragged")
 def _mfccs(data: Sequence[Tensor], a: Arguments) -> Any:
-    packed = _packed_along(data, a.axis)
+    packed = _packed_rows(data, a.axis)
     if packed is None or a.dct_type not in (2, 3, 4) or a.n_mfcc <= 0:
         return NotImplemented
     rows, counts, transposed = packed

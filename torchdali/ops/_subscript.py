@@ -25,9 +25,11 @@ from torchdali.tensors import TensorList
 
 __all__: list[str] = []
 
-_MOST = 16  # greatest number of positions that are passed per sample
+_MAX_POSITIONS = 16  # greatest number of positions that are passed per sample
 
-PerSampleIndices = make_dataclass("PerSampleIndices", [(f"n{i}", PerSample[int] | None, None) for i in range(_MOST)])
+PerSampleIndices = make_dataclass(
+    "PerSampleIndices", [(f"n{i}", PerSample[int] | None, None) for i in range(_MAX_POSITIONS)]
+)
 
 Position: TypeAlias = "int | str | None"
 """Position in an axis: a number, the name of a per-sample argument such as "n0", or None for an omitted bound."""
@@ -36,7 +38,7 @@ Position: TypeAlias = "int | str | None"
 class ElementItem(NamedTuple):
     """Index of one element of an axis; the axis is removed."""
 
-    place: Position
+    position: Position
 
 
 class RangeItem(NamedTuple):
@@ -58,7 +60,7 @@ class EllipsisItem(NamedTuple):
 
 
 Item: TypeAlias = "ElementItem | RangeItem | NewAxisItem | EllipsisItem"
-_WHOLE = RangeItem(None, None, None)
+_FULL_RANGE = RangeItem(None, None, None)
 
 
 # ---------------------------------------------------------------- recording
@@ -75,8 +77,8 @@ def _record(data: Any, index: Any) -> Any:
         IndexError: the index contains several ``...``.
     """
     positions: dict[str, Any] = {}
-    parts = index if isinstance(index, tuple) else (index,)
-    items = [_item(part, positions) for part in parts]
+    entries = index if isinstance(index, tuple) else (index,)
+    items = [_as_item(entry, positions) for entry in entries]
     names = [item.name for item in items if isinstance(item, NewAxisItem)]
     if any(names) and not all(names):
         raise ValueError("pass a name for all new axes or for none")
@@ -84,22 +86,22 @@ def _record(data: Any, index: Any) -> Any:
         raise IndexError("an index can have only one `...`")
     if not items:
         return data
-    return lookup("_subscript")(data, index=_write(items), **positions)
+    return lookup("_subscript")(data, index=_format_index(items), **positions)
 
 
-def _item(part: Any, positions: dict[str, Any]) -> Item:
-    if isinstance(part, NewAxis):
-        return NewAxisItem(_axis_name(part.name))
-    if part is Ellipsis:
+def _as_item(entry: Any, positions: dict[str, Any]) -> Item:
+    if isinstance(entry, NewAxis):
+        return NewAxisItem(_check_axis_name(entry.name))
+    if entry is Ellipsis:
         return EllipsisItem()
-    if part is None:
-        return _WHOLE
-    if isinstance(part, slice):
-        return RangeItem(*[_position(p, int, positions) for p in (part.start, part.stop, part.step)])
-    return ElementItem(_position(part, op.index, positions))
+    if entry is None:
+        return _FULL_RANGE
+    if isinstance(entry, slice):
+        return RangeItem(*[_as_position(p, int, positions) for p in (entry.start, entry.stop, entry.step)])
+    return ElementItem(_as_position(entry, op.index, positions))
 
 
-def _axis_name(name: str | None) -> str:
+def _check_axis_name(name: str | None) -> str:
     if name is None:
         return ""
     if not isinstance(name, str):
@@ -109,55 +111,55 @@ def _axis_name(name: str | None) -> str:
     return name
 
 
-def _position(part: Any, convert: Callable[[Any], int], positions: dict[str, Any]) -> Position:
-    if part is None:
+def _as_position(entry: Any, convert: Callable[[Any], int], positions: dict[str, Any]) -> Position:
+    if entry is None:
         return None
-    if isinstance(part, (DataNode, TensorList)):
-        if len(positions) == _MOST:
-            raise ValueError(f"an index can have at most {_MOST} per-sample positions")
-        positions[name := f"n{len(positions)}"] = part
+    if isinstance(entry, (DataNode, TensorList)):
+        if len(positions) == _MAX_POSITIONS:
+            raise ValueError(f"an index can have at most {_MAX_POSITIONS} per-sample positions")
+        positions[name := f"n{len(positions)}"] = entry
         return name
     try:
-        return int(part) if isinstance(part, types.ScalarConstant) else convert(part)
+        return int(entry) if isinstance(entry, types.ScalarConstant) else convert(entry)
     except (TypeError, ValueError):
-        raise TypeError(f"an index must be an integer, a range, newaxis or a node, got {part!r}") from None
+        raise TypeError(f"an index must be an integer, a range, newaxis or a node, got {entry!r}") from None
 
 
 # ---------------------------------------------------------------- as text
 
 
-def _write(items: Sequence[Item]) -> str:
-    return ", ".join(map(_write_item, items))
+def _format_index(items: Sequence[Item]) -> str:
+    return ", ".join(map(_format_item, items))
 
 
-def _write_item(item: Item) -> str:
+def _format_item(item: Item) -> str:
     if isinstance(item, EllipsisItem):
         return "..."
     if isinstance(item, NewAxisItem):
         return f"+{item.name}"
     if isinstance(item, ElementItem):
-        return str(item.place)
+        return str(item.position)
     start, stop, step = ("" if p is None else str(p) for p in item)
     return f"{start}:{stop}:{step}" if step else f"{start}:{stop}"
 
 
 @functools.lru_cache(maxsize=1024)
-def _read(index: str) -> tuple[Item, ...]:
-    return tuple(map(_read_item, index.split(", ")))
+def _parse_index(index: str) -> tuple[Item, ...]:
+    return tuple(map(_parse_item, index.split(", ")))
 
 
-def _read_item(text: str) -> Item:
+def _parse_item(text: str) -> Item:
     if text == "...":
         return EllipsisItem()
     if text.startswith("+"):
         return NewAxisItem(text[1:])
     if ":" not in text:
-        return ElementItem(_read_position(text))
-    positions = [_read_position(p) for p in text.split(":")]
+        return ElementItem(_parse_position(text))
+    positions = [_parse_position(p) for p in text.split(":")]
     return RangeItem(*positions, *[None] * (3 - len(positions)))
 
 
-def _read_position(text: str) -> Position:
+def _parse_position(text: str) -> Position:
     return (text if text.startswith("n") else int(text)) if text else None
 
 
@@ -165,30 +167,30 @@ def _read_position(text: str) -> Position:
 
 
 @functools.lru_cache(maxsize=1024)
-def _spread(index: str, ndim: int) -> list[Item]:
+def _expand_index(index: str, ndim: int) -> list[Item]:
     """Parse an index for data with `ndim` axes, and replace ``...`` by ranges over whole axes.
 
     Raises:
         RuntimeError: there are more indices than axes.
     """
-    items = _read(index)
+    items = _parse_index(index)
     used = sum(isinstance(item, (ElementItem, RangeItem)) for item in items)
     if used > ndim:
         raise batch_level(RuntimeError(f"too many indices: {used} indices, not enough dimensions ({ndim})"))
-    spread: list[Item] = []
+    expanded: list[Item] = []
     for item in items:
-        spread += [_WHOLE] * (ndim - used) if isinstance(item, EllipsisItem) else [item]
-    return spread
+        expanded += [_FULL_RANGE] * (ndim - used) if isinstance(item, EllipsisItem) else [item]
+    return expanded
 
 
 def _layout(layouts: tuple[str, ...], arguments: Any) -> str:
     layout, index = layouts[0], arguments["index"]
-    names = [item.name for item in _read(index) if isinstance(item, NewAxisItem)]
+    names = [item.name for item in _parse_index(index) if isinstance(item, NewAxisItem)]
     if not layout or not all(names):
         return "".join(names)
     axes = iter(layout)
     result = ""
-    for item in _spread(index, len(layout)):
+    for item in _expand_index(index, len(layout)):
         name = item.name if isinstance(item, NewAxisItem) else next(axes)
         result += "" if isinstance(item, ElementItem) else name
     return result + "".join(axes)
@@ -225,38 +227,38 @@ def _subscript_batch(data: Tensor, a: Arguments) -> Tensor:
 def _subscript(data: Tensor, index: str, positions: dict[str, Any], layout: str, first: int) -> Tensor:
     """Apply an index to the data's axes, starting with axis `first`."""
     axis = first
-    for item in _spread(index, data.ndim - first):
+    for item in _expand_index(index, data.ndim - first):
         if isinstance(item, ElementItem):
-            data = _element(data, axis, _number(item.place, positions))
+            data = _select_element(data, axis, _resolve_position(item.position, positions))
         elif isinstance(item, NewAxisItem):
             if item.name and not layout and data.ndim > axis:
                 raise batch_level(RuntimeError("to name new axes, the data must have a layout"))
             data, axis = data.unsqueeze(axis), axis + 1
         elif isinstance(item, RangeItem):
-            if item != _WHOLE:
-                data = _range(data, axis, *[_number(p, positions) for p in item])
+            if item != _FULL_RANGE:
+                data = _select_range(data, axis, *[_resolve_position(p, positions) for p in item])
             axis += 1
     return data
 
 
-def _number(position: Position, positions: dict[str, Any]) -> Any:
+def _resolve_position(position: Position, positions: dict[str, Any]) -> Any:
     if not isinstance(position, str):
         return position
     number = positions[position]
     if type(number) is not int:
-        what = "an array" if isinstance(number, list) else repr(number)
-        raise batch_level(RuntimeError(f"a per-sample index must be an integer without axes, got {what}"))
+        got = "an array" if isinstance(number, list) else repr(number)
+        raise batch_level(RuntimeError(f"a per-sample index must be an integer without axes, got {got}"))
     return number
 
 
-def _element(data: Tensor, axis: int, index: int) -> Tensor:
+def _select_element(data: Tensor, axis: int, index: int) -> Tensor:
     extent = data.shape[axis]
     if not -extent <= index < extent:
         raise RuntimeError(f"index {index} is out of range for an axis of {extent} elements")
     return data.select(axis, index)
 
 
-def _range(data: Tensor, axis: int, start: Any, stop: Any, step: Any) -> Tensor:
+def _select_range(data: Tensor, axis: int, start: Any, stop: Any, step: Any) -> Tensor:
     if step == 0:
         raise batch_level(RuntimeError("step cannot be zero in a range"))
     chosen = range(data.shape[axis])[slice(start, stop, step)]
@@ -264,7 +266,7 @@ def _range(data: Tensor, axis: int, start: Any, stop: Any, step: Any) -> Tensor:
         return data.narrow(axis, 0, 0)
     if chosen.step == 1:
         return data.narrow(axis, chosen[0], len(chosen))
-    before = (slice(None),) * axis
+    leading = (slice(None),) * axis
     if chosen.step > 0:
-        return data[(*before, slice(chosen[0], chosen[-1] + 1, chosen.step))]
-    return data[(*before, slice(chosen[-1], chosen[0] + 1, -chosen.step))].flip(axis)
+        return data[(*leading, slice(chosen[0], chosen[-1] + 1, chosen.step))]
+    return data[(*leading, slice(chosen[-1], chosen[0] + 1, -chosen.step))].flip(axis)

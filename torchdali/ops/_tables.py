@@ -65,30 +65,30 @@ def one_hot(
     """
     if not len(data):
         return TensorList.from_samples([])
-    whole, layout, ndim = data.dense(), data.layout(), data.ndim()
+    dense, layout, ndim = data.dense(), data.layout(), data.ndim()
     _check_types(data.torch_dtype, dtype)
     if not -1 <= axis <= ndim:
         raise RuntimeError(f"axis must be between -1 and {ndim}, got {axis}")
     if num_classes < 0:
         raise batch_level(RuntimeError(f"num_classes must not be negative, got {num_classes}"))
-    samples = [] if whole is not None else data.samples()
+    samples = [] if dense is not None else data.samples()
     if axis == -1:
-        if whole is not None and whole.numel() == len(whole):
-            whole, layout, ndim = whole.reshape(-1), "", 0
-        elif whole is None and all(sample.numel() == 1 for sample in samples):
-            whole, layout, ndim = torch.cat([sample.reshape(1) for sample in samples]), "", 0
-    encode = functools.partial(_encode, classes=num_classes, values=_ends(on_value, off_value, dtype))
+        if dense is not None and dense.numel() == len(dense):
+            dense, layout, ndim = dense.reshape(-1), "", 0
+        elif dense is None and all(sample.numel() == 1 for sample in samples):
+            dense, layout, ndim = torch.cat([sample.reshape(1) for sample in samples]), "", 0
+    encode = functools.partial(_encode, classes=num_classes, values=_on_off_tensors(on_value, off_value, dtype))
     layout = _encoded_layout(layout, ndim, axis, axis_name)
-    if whole is not None:
-        return TensorList.from_dense(encode(whole, axis=axis + 1 if axis >= 0 else -1), layout)
+    if dense is not None:
+        return TensorList.from_dense(encode(dense, axis=axis + 1 if axis >= 0 else -1), layout)
     return TensorList.from_samples([encode(s, axis=axis) for s in samples], layout)
 
 
 def _check_types(input_type: torch.dtype | None, output_type: torch.dtype) -> None:
-    for what, dtype in (("input", input_type), ("output", output_type)):
+    for role, dtype in (("input", input_type), ("output", output_type)):
         if dtype not in NUMBERS:
-            error = RuntimeError(f"unsupported {what} type: {str(dtype).removeprefix('torch.')}")
-            raise batch_level(error) if what == "output" else error
+            error = RuntimeError(f"unsupported {role} type: {str(dtype).removeprefix('torch.')}")
+            raise batch_level(error) if role == "output" else error
 
 
 def _encoded_layout(layout: str, ndim: int, axis: int, name: str | None) -> str:
@@ -98,20 +98,20 @@ def _encoded_layout(layout: str, ndim: int, axis: int, name: str | None) -> str:
         raise batch_level(RuntimeError(f"axis_name must be one character, got {name!r}"))
     if len(layout) != ndim:
         raise RuntimeError(f"axis_name needs an input with a layout of {ndim} axes, got {layout!r}")
-    at = axis if axis >= 0 else ndim
-    return layout[:at] + name + layout[at:]
+    position = axis if axis >= 0 else ndim
+    return layout[:position] + name + layout[position:]
 
 
 @functools.lru_cache(maxsize=64)
-def _ends(on: float, off: float, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    def end(value: float) -> Tensor:
+def _on_off_tensors(on: float, off: float, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    def to_tensor(value: float) -> Tensor:
         value = torch.tensor(value, dtype=torch.float32).item()
-        return torch.tensor(_as_c(value, dtype), dtype=dtype)
+        return torch.tensor(_convert_like_c(value, dtype), dtype=dtype)
 
-    return end(on), end(off)
+    return to_tensor(on), to_tensor(off)
 
 
-def _as_c(value: float, dtype: torch.dtype) -> float:
+def _convert_like_c(value: float, dtype: torch.dtype) -> float:
     """Convert a float to an integer dtype as C code on x86 does.
 
     The float is first converted to int32 or int64. A float that is out of range becomes the smallest int32 or int64.
@@ -129,12 +129,12 @@ def _as_c(value: float, dtype: torch.dtype) -> float:
 def _encode(data: Tensor, *, axis: int, classes: int, values: tuple[Tensor, Tensor]) -> Tensor:
     numbers = (data.view(torch.int64) if data.dtype == torch.uint64 else data).to(torch.int32)
     on, off = values
-    at = axis % (numbers.ndim + 1)
+    position = axis % (numbers.ndim + 1)
     if data.is_cpu:
-        return torch.from_numpy(_scatter(numbers.numpy(), at, classes, on.numpy(), off.numpy()))
-    numbers = numbers.unsqueeze(at)
+        return torch.from_numpy(_scatter(numbers.numpy(), position, classes, on.numpy(), off.numpy()))
+    numbers = numbers.unsqueeze(position)
     shape = [1] * numbers.ndim
-    shape[at] = classes
+    shape[position] = classes
     hits = numbers == torch.arange(classes, dtype=torch.int32, device=data.device).view(shape)
     return torch.where(hits, on.to(data.device), off.to(data.device))
 
@@ -148,17 +148,17 @@ def _scatter(numbers: Array, axis: int, classes: int, on: Array, off: Array) -> 
     result = np.full(shape, off) if any(off.tobytes()) else np.zeros(shape, off.dtype)
     inner = math.prod(numbers.shape[axis:])
     flat = numbers.reshape(-1).astype(np.int64)
-    places, known = np.arange(len(flat)), (flat >= 0) & (flat < classes)
+    positions, is_valid = np.arange(len(flat)), (flat >= 0) & (flat < classes)
     if inner > 1:  # the new axis isn't the last axis
-        flat, places = flat * inner + places % inner, places // inner
-    flat += places * (classes * inner)
-    result.reshape(-1)[flat if known.all() else flat[known]] = on
+        flat, positions = flat * inner + positions % inner, positions // inner
+    flat += positions * (classes * inner)
+    result.reshape(-1)[flat if is_valid.all() else flat[is_valid]] = on
     return result
 
 
 # ---------------------------------------------------------------- tables
 
-_KEYS = 1 << 16
+_KEY_COUNT = 1 << 16
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
 
 
@@ -185,12 +185,12 @@ def lookup_table(
     Raises:
         RuntimeError: a key is out of range, or the numbers of keys and values differ.
     """
-    table = _table(tuple(keys), tuple(values), default_value, dtype, data.device)
+    table = _build_table(tuple(keys), tuple(values), default_value, dtype, data.device)
     if data.dtype == torch.uint8 and dtype in (torch.uint8, torch.float32):
         result = _look_up_bytes(data, table, out)
         if result is not None:
             return result
-    return table.index_select(0, _places(data).reshape(-1)).view(data.shape).view(dtype)
+    return table.index_select(0, _table_indices(data).reshape(-1)).view(data.shape).view(dtype)
 
 
 @chunk(lookup_table)
@@ -207,31 +207,31 @@ def _look_up_bytes(data: Tensor, table: Tensor, out: Tensor | None) -> Tensor | 
     return result
 
 
-def _places(data: Tensor) -> Tensor:
+def _table_indices(data: Tensor) -> Tensor:
     """Return the table index of each number."""
     if data.dtype in (torch.uint8, torch.uint16):
         return data.to(torch.int32)
     numbers = data.view(torch.int64) if data.dtype == torch.uint64 else data.to(torch.int64)
-    return numbers.masked_fill((numbers < 0).logical_or_(numbers >= _KEYS), _KEYS)
+    return numbers.masked_fill((numbers < 0).logical_or_(numbers >= _KEY_COUNT), _KEY_COUNT)
 
 
 @device_cache(maxsize=64)
-def _table(
+def _build_table(
     keys: tuple[int, ...],
     values: tuple[float, ...],
     default: float,
     dtype: torch.dtype,
     device: torch.device,
 ) -> Tensor:
-    """Return the table as a tensor: the values for the numbers below `_KEYS`, and one value for all other numbers.
+    """Return the table as a tensor: the values for the numbers below `_KEY_COUNT`, and one value for all other numbers.
 
     The tensor's dtype is signed if PyTorch can't index the unsigned dtype.
     """
     if len(keys) != len(values):
         raise RuntimeError(f"keys and values must have equal lengths, got {len(keys)} and {len(values)}")
-    if not all(0 <= key < _KEYS for key in keys):
-        raise RuntimeError(f"keys must be between 0 and {_KEYS - 1}")
-    table = torch.full((_KEYS + 1,), default, dtype=torch.float32)
+    if not all(0 <= key < _KEY_COUNT for key in keys):
+        raise RuntimeError(f"keys must be between 0 and {_KEY_COUNT - 1}")
+    table = torch.full((_KEY_COUNT + 1,), default, dtype=torch.float32)
     for key, value in zip(keys, values, strict=True):
         table[key] = value
     table = convert(table, dtype).to(device)

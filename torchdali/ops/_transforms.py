@@ -46,31 +46,31 @@ class _ArgumentRows:
         self.size = size
         self.frames: list[int] | None = None
         read: dict[str, tuple[Array, list[int] | None]] = {
-            name: self._read(value, axes) for name, (value, axes) in arguments.items() if value is not None
+            name: self._read_argument(value, axes) for name, (value, axes) in arguments.items() if value is not None
         }
-        matrices = [self._matrices(m) for m in inputs if m is not None]
+        matrices = [self._read_matrices(m) for m in inputs if m is not None]
         counts = {f"input {i}": frames for i, (_, frames) in enumerate(matrices)}
         counts |= {f"argument `{name}`": read[name][1] for name in sorted(read)}
         frame_counts = {name: frames for name, frames in counts.items() if frames is not None}
         if frame_counts:
             self.frames = next(iter(frame_counts.values()))
             _check_frames(frame_counts)
-        self._values = {name: self._spread(*value) for name, value in read.items()}
-        self.inputs = [self._spread(*value) for value in matrices]
+        self._values = {name: self._repeat_frames(*value) for name, value in read.items()}
+        self.inputs = [self._repeat_frames(*value) for value in matrices]
 
-    def _read(self, value: Any, axes: int) -> tuple[Array, list[int] | None]:
+    def _read_argument(self, value: Any, axes: int) -> tuple[Array, list[int] | None]:
         if not isinstance(value, Column):
             return np.asarray(value, np.float64).reshape(1, *[-1] * axes), None
         if value.per_frame:
-            parts = [np.asarray(v, np.float64) for v in value]
-            rows = [part.reshape(len(part), *[-1 if part.size else 0] * axes) for part in parts]
-            return np.concatenate(rows), [len(part) for part in parts]
-        whole = value.rows(np.float64)
-        if not axes and whole.size != len(whole):
-            raise RuntimeError(f"an argument must be one number per sample, got the shape {whole.shape[1:]}")
-        return whole.reshape(len(whole), *[-1 if len(whole) else 1] * axes), None
+            arrays = [np.asarray(v, np.float64) for v in value]
+            rows = [array.reshape(len(array), *[-1 if array.size else 0] * axes) for array in arrays]
+            return np.concatenate(rows), [len(array) for array in arrays]
+        values = value.rows(np.float64)
+        if not axes and values.size != len(values):
+            raise RuntimeError(f"an argument must be one number per sample, got the shape {values.shape[1:]}")
+        return values.reshape(len(values), *[-1 if len(values) else 1] * axes), None
 
-    def _matrices(self, batch: TensorList) -> tuple[Array, list[int] | None]:
+    def _read_matrices(self, batch: TensorList) -> tuple[Array, list[int] | None]:
         dense = batch.dense()
         shapes: Sequence[Sequence[int]] = batch.shape() if dense is None else [dense.shape[1:]]
         if not len(batch):
@@ -83,12 +83,12 @@ class _ArgumentRows:
         samples = batch.samples()
         return torch.cat(samples).numpy().astype(np.float64), [len(s) for s in samples]
 
-    def _spread(self, rows: Array, frames: list[int] | None) -> Array:
+    def _repeat_frames(self, rows: Array, frames: list[int] | None) -> Array:
         if self.frames is None or frames == self.frames or (frames is None and len(rows) != self.size):
             return rows
-        there = frames or [1] * self.size
-        each = [n if one == 1 else 1 for n, one in zip(self.frames, there, strict=True) for _ in range(one)]
-        return np.repeat(rows, each, axis=0)
+        counts = frames or [1] * self.size
+        repeats = [n if count == 1 else 1 for n, count in zip(self.frames, counts, strict=True) for _ in range(count)]
+        return np.repeat(rows, repeats, axis=0)
 
     def __getitem__(self, name: str) -> Array:
         return self._values[name]
@@ -114,10 +114,10 @@ class _ArgumentRows:
         """
         count = self.size if self.frames is None else sum(self.frames)
         matrices = rows if len(rows) == count else np.broadcast_to(rows, (count, *rows.shape[1:]))
-        whole = torch.from_numpy(matrices.astype(np.float32))
+        stacked = torch.from_numpy(matrices.astype(np.float32))
         if self.frames is None:
-            return TensorList.from_dense(whole, "**")
-        return TensorList.from_samples(list(torch.split(whole, self.frames)), "F**")
+            return TensorList.from_dense(stacked, "**")
+        return TensorList.from_samples(list(torch.split(stacked, self.frames)), "F**")
 
 
 def _check_frames(frame_counts: Mapping[str, list[int]]) -> None:
@@ -128,18 +128,18 @@ def _check_frames(frame_counts: Mapping[str, list[int]]) -> None:
     Raises:
         RuntimeError: the numbers of frames differ.
     """
-    (first, counts), *others = frame_counts.items()
-    for name, frames in others:
-        for sample, (there, count) in enumerate(zip(frames, counts, strict=True)):
-            if there == count or (there == 1 and name.startswith("argument")):
+    (first, counts), *rest = frame_counts.items()
+    for name, frames in rest:
+        for sample, (frame_count, count) in enumerate(zip(frames, counts, strict=True)):
+            if frame_count == count or (frame_count == 1 and name.startswith("argument")):
                 continue
             if not name.startswith("argument"):
                 raise RuntimeError(
                     f"the {first} and the {name} have different number of frames for sample {sample}, {count} "
-                    f"and {there}"
+                    f"and {frame_count}"
                 )
             raise RuntimeError(
-                f"the sample {sample} of tensor {name} contains {there} per-frame parameters, but there are "
+                f"the sample {sample} of tensor {name} contains {frame_count} per-frame parameters, but there are "
                 f"{count} frames in the corresponding sample of {first}. Pass one for each frame, or one for all "
                 f"frames."
             )
@@ -147,25 +147,25 @@ def _check_frames(frame_counts: Mapping[str, list[int]]) -> None:
 
 def _compose(after: Array, before: Array) -> Array:
     """Return the affine map that applies `before` first and `after` second."""
-    linear, moved = after[..., :-1], after[..., -1:]
+    linear, shift = after[..., :-1], after[..., -1:]
     out = linear @ before
-    out[..., -1:] += moved
+    out[..., -1:] += shift
     return out
 
 
-def _finish(rows: _ArgumentRows, linear: Array, moved: Array, reverse: bool) -> TensorList:
+def _build_output(rows: _ArgumentRows, linear: Array, shift: Array, reverse: bool) -> TensorList:
     """Return the batch of matrices, combined with the input's matrices if there is an input.
 
     Args:
         rows: Arguments of the operator.
         linear: Linear maps ``(rows, n, n)``.
-        moved: Translations ``(rows, n)``.
+        shift: Translations ``(rows, n)``.
         reverse: True to apply the input's matrix after the new matrix, False to apply the input's matrix first.
     """
-    count = max(len(linear), len(moved))
+    count = max(len(linear), len(shift))
     n = linear.shape[-1]
     matrices = np.empty((count, n, n + 1))
-    matrices[..., :-1], matrices[..., -1] = linear, moved
+    matrices[..., :-1], matrices[..., -1] = linear, shift
     if rows.inputs:
         first = rows.inputs[0]
         if first.shape[1] != n:
@@ -176,7 +176,7 @@ def _finish(rows: _ArgumentRows, linear: Array, moved: Array, reverse: bool) -> 
     return rows.output(matrices)
 
 
-def _around(rows: _ArgumentRows, linear: Array) -> Array:
+def _center_shift(rows: _ArgumentRows, linear: Array) -> Array:
     """Return the translation with which a linear map doesn't move the point ``center``."""
     n = linear.shape[-1]
     if "center" not in rows:
@@ -202,8 +202,8 @@ def translation(
         reverse_order: If True, ``mtx`` is applied after the translation. By default ``mtx`` is applied first.
     """
     rows = _ArgumentRows(size, [mtx], {"offset": (offset, 1)})
-    moved = rows["offset"]
-    return _finish(rows, np.eye(moved.shape[1])[None], moved, reverse_order)
+    shift = rows["offset"]
+    return _build_output(rows, np.eye(shift.shape[1])[None], shift, reverse_order)
 
 
 @operator(name="transforms.scale", over="batch", separable=True, devices=("cpu",), layout=_layout)
@@ -232,7 +232,7 @@ def scale(
     if n == 1:
         n = rows.inputs[0].shape[1] if rows.inputs else ndim or 1
     linear = rows.vector("scale", n)[..., None] * np.eye(n)
-    return _finish(rows, linear, _around(rows, linear), reverse_order)
+    return _build_output(rows, linear, _center_shift(rows, linear), reverse_order)
 
 
 @operator(name="transforms.rotation", over="batch", separable=True, devices=("cpu",), layout=_layout)
@@ -267,7 +267,7 @@ def rotation(
         linear[:, 0, 1], linear[:, 1, 0] = -s, s
     else:
         linear = _axis_rotations(rows.vector("axis", 3), c, s)
-    return _finish(rows, linear, _around(rows, linear), reverse_order)
+    return _build_output(rows, linear, _center_shift(rows, linear), reverse_order)
 
 
 def _axis_rotations(axis: Array, c: Array, s: Array) -> Array:
@@ -316,15 +316,15 @@ def shear(
         table = values.rows(np.float64).shape[1:]
         if len(table) > 1 and table not in ((2, 1), (3, 2)):
             raise RuntimeError(f"the factors must be a table of shape (2, 1) or (3, 2), got {table}")
-    both = {"shear": (shear, 1), "angles": (angles, 1), "center": (center, 1)}
-    rows = _ArgumentRows(size, [mtx], both)
+    arguments = {"shear": (shear, 1), "angles": (angles, 1), "center": (center, 1)}
+    rows = _ArgumentRows(size, [mtx], arguments)
     factors = rows["shear"] if "shear" in rows else np.tan(np.radians(rows["angles"]))
     if factors.shape[1] not in (2, 6):
         raise RuntimeError(f"shear must have D * (D - 1) elements, 2 or 6, got {factors.shape[1]}")
     n = 2 if factors.shape[1] == 2 else 3
     linear = np.ones((len(factors), n, n))
     linear[:, ~np.eye(n, dtype=bool)] = factors
-    return _finish(rows, linear, _around(rows, linear), reverse_order)
+    return _build_output(rows, linear, _center_shift(rows, linear), reverse_order)
 
 
 @operator(name="transforms.crop", over="batch", separable=True, devices=("cpu",), layout=_layout)
@@ -372,9 +372,9 @@ def crop(
         new_low, new_high = np.minimum(new_low, new_high), np.maximum(new_low, new_high)
     with np.errstate(divide="ignore", invalid="ignore"):  # an empty box gives infinite factors
         factor = (new_high - new_low) / (high - low)
-        moved = new_low - factor * low
+        shift = new_low - factor * low
     linear = np.where(np.eye(n, dtype=bool), factor[..., None], 0.0)
-    return _finish(rows, linear, moved, reverse_order)
+    return _build_output(rows, linear, shift, reverse_order)
 
 
 @operator(name="transforms.combine", over="batch", separable=True, devices=("cpu",), layout=_layout)
@@ -398,7 +398,7 @@ def combine(
     if any(s.shape[1:] != steps[0].shape[1:] for s in steps):
         shapes = ", ".join(str(list(s.shape[1:])) for s in steps)
         raise RuntimeError(f"the transforms to combine must have the same shape, got {shapes}")
-    total = steps[0]
+    combined = steps[0]
     for step in steps[1:]:
-        total = _compose(step, total)
-    return rows.output(total)
+        combined = _compose(step, combined)
+    return rows.output(combined)

@@ -77,13 +77,13 @@ def video(
         raise RuntimeError(f"encoded data must have one dimension, got {encoded.ndim}. Is the data already decoded?")
     if not len(encoded):
         raise RuntimeError("decoders.video does not support empty input")
-    _check(frames, start_frame, end_frame, sequence_length, stride)
+    _check_frames(frames, start_frame, end_frame, sequence_length, stride)
     decoder = VideoDecoder(encoded, fast=fast, upright=adjust_orientation)
     try:
         count = len(decoder.index)
         indices = list(frames) if frames is not None else None
         if indices is None:
-            indices = _range(count, start_frame or 0, end_frame, sequence_length, stride or 1)
+            indices = _frame_range(count, start_frame or 0, end_frame, sequence_length, stride or 1)
         numbers = pad_frames(indices, count, pad_mode)
         return read_clip(decoder, numbers, fill_frame(fill_value))
     finally:
@@ -93,10 +93,10 @@ def video(
 def _check_window(arguments: Mapping[str, Any]) -> None:
     """Raise RuntimeError if constant arguments exclude each other. `video` checks the arguments of each sample."""
     names = ("frames", "start_frame", "end_frame", "sequence_length", "stride")
-    _check(*[arguments.get(name) for name in names])
+    _check_frames(*[arguments.get(name) for name in names])
 
 
-def _check(frames: Any, start: Any, end: Any, length: Any, stride: Any) -> None:
+def _check_frames(frames: Any, start: Any, end: Any, length: Any, stride: Any) -> None:
     if frames is not None and any(value is not None for value in (start, end, length, stride)):
         raise RuntimeError(
             "Cannot specify both `frames` and any of `start_frame`, `sequence_length`, `stride`, `end_frame` arguments"
@@ -109,7 +109,7 @@ def _check(frames: Any, start: Any, end: Any, length: Any, stride: Any) -> None:
         raise RuntimeError(f"stride must be positive, got {stride}")
 
 
-def _range(count: int, start: int, end: int | None, length: int | None, stride: int) -> list[int]:
+def _frame_range(count: int, start: int, end: int | None, length: int | None, stride: int) -> list[int]:
     if not 0 <= start < count:
         raise RuntimeError(f"start_frame={start} is out of bounds [0, {count})")
     if end is not None and end <= start:

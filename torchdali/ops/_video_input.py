@@ -33,7 +33,7 @@ class VideoInput(BatchSource):
 
     def __init__(self, length: int, *, padded: bool, blocking: bool, upright: bool) -> None:
         self._length, self._padded, self._blocking, self._upright = length, padded, blocking, upright
-        self._fed: deque[Tensor] = deque()
+        self._videos: deque[Tensor] = deque()
         self._decoder: VideoDecoder | None = None
         self._next = 0
         self._changed = queue.SimpleQueue[None]()
@@ -56,12 +56,12 @@ class VideoInput(BatchSource):
         encoded = torch.as_tensor(np.array(samples[0])).reshape(-1)
         if encoded.dtype != torch.uint8:
             raise RuntimeError(f"encoded videos must be uint8, got {encoded.dtype}")
-        self._fed.append(encoded)
+        self._videos.append(encoded)
         self._changed.put(None)
 
     def next(self, batch_size: int, prepared: SourceBatch | None) -> tuple[TensorList, ...]:
         """Return a batch of the next sequences. All sequences of a batch are from one video."""
-        decoder = self._current()
+        decoder = self._open_decoder()
         count = len(decoder.index)
         samples: list[Tensor] = []
         while len(samples) < batch_size and self._next < count:
@@ -70,7 +70,7 @@ class VideoInput(BatchSource):
             samples.append(self._fill_sequence(frames))
             self._next = end
         if self._next == count:
-            self._let_go()
+            self._close_decoder()
         return (TensorList.from_samples(samples, "FHWC"),)
 
     def _fill_sequence(self, frames: Tensor) -> Tensor:
@@ -79,20 +79,20 @@ class VideoInput(BatchSource):
             return frames
         return torch.cat([frames, frames.new_zeros((missing, *frames.shape[1:]))])
 
-    def _current(self) -> VideoDecoder:
+    def _open_decoder(self) -> VideoDecoder:
         if self._decoder is None:
-            self._decoder, self._next = VideoDecoder(self._take(), upright=self._upright), 0
+            self._decoder, self._next = VideoDecoder(self._next_video(), upright=self._upright), 0
         return self._decoder
 
-    def _take(self) -> Tensor:
-        if not self._fed and not self._blocking and not self._closed:
+    def _next_video(self) -> Tensor:
+        if not self._videos and not self._blocking and not self._closed:
             raise RuntimeError(
                 "No data was provided to the InputOperator. Make sure to feed it properly. "
                 "Call feed_input for every video"
             )
-        return wait_for_data(self._fed, self._changed, lambda: self._closed)
+        return wait_for_data(self._videos, self._changed, lambda: self._closed)
 
-    def _let_go(self) -> None:
+    def _close_decoder(self) -> None:
         if self._decoder is not None:
             self._decoder.close()
         self._decoder = None

@@ -24,14 +24,14 @@ from torchdali.rng import Rng
 from torchdali.types import DALIInterpType
 
 __all__ = [
-    "OUTSIDE", "vision_center_crop", "vision_color", "vision_gray", "vision_pad",
+    "PADDING_POLICIES", "vision_center_crop", "vision_color", "vision_gray", "vision_pad",
     "vision_random_crop", "vision_resize",
 ]  # fmt: skip
 
 _Planes = Annotated[Tensor, Takes(("HWC", "CHW"))]
 _Pixels = Annotated[Tensor, Takes(("HWC", "CHW"), channel_last=True)]
 
-OUTSIDE = {
+PADDING_POLICIES = {
     "constant": "pad",
     "edge": "clamp",
     "reflect": "reflect_101",
@@ -63,12 +63,12 @@ def vision_resize(
         antialias: If True (the default), the filter is widened when the image shrinks.
         interp_type: Interpolation filter. By default ``INTERP_LINEAR``.
     """
-    target = _target(data.shape[0], data.shape[1], size, max_size)
+    target = _target_size(data.shape[0], data.shape[1], size, max_size)
     filters = {"antialias": antialias, "interp_type": interp_type}
     return resize_image(data, layout, {"size": list(target)}, filters)
 
 
-def _target(height: int, width: int, size: int | None, max_size: int | None) -> tuple[int, int]:
+def _target_size(height: int, width: int, size: int | None, max_size: int | None) -> tuple[int, int]:
     short, long = min(height, width), max(height, width)
     if not short:
         return (size or 0, 0) if width <= height else (0, size or 0)
@@ -87,17 +87,17 @@ def vision_center_crop(data: _Planes, /, *, size: list[int], layout: Layout) -> 
         size: Height and width of the crop, in pixels.
     """
     lengths = _height_and_width(data, layout)
-    start = [_middle(have, want) for have, want in zip(lengths, size, strict=True)]
-    return _cut(data, start, size, layout, "pad")
+    start = [_center_start(extent, target) for extent, target in zip(lengths, size, strict=True)]
+    return _crop(data, start, size, layout, "pad")
 
 
-def _middle(have: int, want: int) -> int:
+def _center_start(extent: int, target: int) -> int:
     """Return the start of the center crop, rounded as in torchvision.
 
     A start halfway between two integers is rounded away from zero if the crop is larger than the image. Otherwise it is
     rounded to the even integer.
     """
-    return -math.ceil((want - have) / 2) if want > have else round((have - want) / 2)
+    return -math.ceil((target - extent) / 2) if target > extent else round((extent - target) / 2)
 
 
 @operator(name="_vision_random_crop", title="random_crop")
@@ -122,7 +122,7 @@ def vision_random_crop(
         pad_if_needed: If True and the padded image is less high or less wide than the window, the missing height or
             width is added to each of the two opposite sides. By default False.
         fill: Color of the padding: one value, or one value per channel. By default 0.
-        padding_mode: torchvision's padding mode, a key of `OUTSIDE`. By default ``"constant"``.
+        padding_mode: torchvision's padding mode, a key of `PADDING_POLICIES`. By default ``"constant"``.
 
     Raises:
         RuntimeError: the window is larger than the padded image.
@@ -131,16 +131,16 @@ def vision_random_crop(
     start = []
     sides = ((top, bottom), (left, right))
     lengths = _height_and_width(data, layout)
-    for have, want, (before, after) in zip(lengths, size, sides, strict=True):
-        missing = max(want - (have + before + after), 0)
+    for extent, target, (before, after) in zip(lengths, size, sides, strict=True):
+        missing = max(target - (extent + before + after), 0)
         if missing and not pad_if_needed:
             raise RuntimeError(
                 f"a crop of {tuple(size)} does not fit into an image of {tuple(lengths)} with the padding "
                 f"{list(padding)}: pass pad_if_needed=True"
             )
-        room = have + before + after + 2 * missing - want
-        start.append(rng.integer(0, room) - before - missing)
-    return _cut(data, start, size, layout, OUTSIDE[padding_mode], fill)
+        slack = extent + before + after + 2 * missing - target
+        start.append(rng.integer(0, slack) - before - missing)
+    return _crop(data, start, size, layout, PADDING_POLICIES[padding_mode], fill)
 
 
 @operator(name="_vision_pad", title="pad")
@@ -159,12 +159,12 @@ def vision_pad(
         data: An image.
         padding: Widths of the left, top, right and bottom border, in pixels.
         fill: Color of the padding: one value, or one value per channel. By default 0.
-        padding_mode: torchvision's padding mode, a key of `OUTSIDE`. By default ``"constant"``.
+        padding_mode: torchvision's padding mode, a key of `PADDING_POLICIES`. By default ``"constant"``.
     """
     left, top, right, bottom = padding
     height, width = _height_and_width(data, layout)
     size = [height + top + bottom, width + left + right]
-    return _cut(data, [-top, -left], size, layout, OUTSIDE[padding_mode], fill)
+    return _crop(data, [-top, -left], size, layout, PADDING_POLICIES[padding_mode], fill)
 
 
 def _height_and_width(data: Tensor, layout: str) -> list[int]:
@@ -174,12 +174,12 @@ def _height_and_width(data: Tensor, layout: str) -> list[int]:
 _slice: Callable[..., Tensor] = slice_.body
 
 
-def _cut(
-    data: Tensor, start: list[int], size: list[int], layout: str, outside: str,
+def _crop(
+    data: Tensor, start: list[int], size: list[int], layout: str, policy: str,
     fill: Sequence[float] = (0.0,),
 ) -> Tensor:  # fmt: skip
     return _slice(
-        data, start=start, shape=list(size), axis_names="HW", out_of_bounds_policy=outside,
+        data, start=start, shape=list(size), axis_names="HW", out_of_bounds_policy=policy,
         fill_values=list(fill), layout=layout,
     )  # fmt: skip
 
@@ -212,8 +212,8 @@ _WEIGHTS = (0.299, 0.587, 0.114)
 def _luma(rgb: Tensor) -> Tensor:
     if rgb.dtype == torch.uint8:
         return spaces.gray(rgb, False)
-    wide = rgb if rgb.dtype == torch.float64 else rgb.to(torch.float32)
-    luma = sum(w * plane for w, plane in zip(_WEIGHTS, wide.unbind(-1), strict=True))
+    floats = rgb if rgb.dtype == torch.float64 else rgb.to(torch.float32)
+    luma = sum(w * plane for w, plane in zip(_WEIGHTS, floats.unbind(-1), strict=True))
     assert isinstance(luma, Tensor)
     return convert(luma[..., None], rgb.dtype)
 

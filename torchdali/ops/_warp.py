@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 _REAL = (torch.uint8, torch.int16, torch.int32, torch.float32)
 
-Picture = Annotated[Tensor, Takes(("HWC", "FHWC", "DHWC", "FDHWC"), _REAL)]
+ImageLike = Annotated[Tensor, Takes(("HWC", "FHWC", "DHWC", "FDHWC"), _REAL)]
 Still = Annotated[Tensor, Takes(("HWC",), (torch.uint8, torch.float32))]
 _RENAMED = {"output_dtype": "dtype"}
 
@@ -63,7 +63,7 @@ def _check_dtype(source: torch.dtype, dtype: torch.dtype | None) -> None:
         raise RuntimeError(f"dtype {dtype} isn't supported for {source} images")
 
 
-def canvas(size: Sequence[float], lengths: Sequence[int]) -> list[int]:
+def canvas_size(size: Sequence[float], lengths: Sequence[int]) -> list[int]:
     """Round the output size `size`. If `size` is empty, return the input's extents `lengths`.
 
     Raises:
@@ -80,23 +80,23 @@ def canvas(size: Sequence[float], lengths: Sequence[int]) -> list[int]:
     return rounded
 
 
-def numbers(value: Any) -> Iterator[float]:
+def flatten(value: Any) -> Iterator[float]:
     """Yield all numbers of nested lists, as floats."""
     for v in value:
         if isinstance(v, (list, tuple)):
-            yield from numbers(v)
+            yield from flatten(v)
         else:
             yield float(v)
 
 
-def matrices(value: Any, rows: int, columns: int) -> list[list[list[float]]]:
+def parse_matrices(value: Any, rows: int, columns: int) -> list[list[list[float]]]:
     """Split nested or flat lists of numbers into matrices of `rows` rows and `columns` columns.
 
     Raises:
         RuntimeError: the lists are empty, the number of elements isn't a multiple of ``rows * columns``, or the
             innermost lists have the wrong length.
     """
-    flat = list(numbers(value))
+    flat = list(flatten(value))
     size = rows * columns
     width = columns
     while isinstance(value, (list, tuple)) and value and isinstance(value[0], (list, tuple)):
@@ -112,7 +112,7 @@ def matrices(value: Any, rows: int, columns: int) -> list[list[list[float]]]:
     ]
 
 
-def each_frame(x: Tensor, frames: bool, settings: Sequence[T], function: Callable[[Tensor, T], Tensor]) -> Tensor:
+def map_frames(x: Tensor, frames: bool, settings: Sequence[T], function: Callable[[Tensor, T], Tensor]) -> Tensor:
     """Call ``function(x, setting)`` for an image, or for each frame of a video with the frame's setting.
 
     If there is only one setting, all frames have this setting.
@@ -130,13 +130,13 @@ def each_frame(x: Tensor, frames: bool, settings: Sequence[T], function: Callabl
     return torch.stack([function(f, s) for f, s in zip(x, settings, strict=True)])
 
 
-def _spatial(x: Tensor, layout: str) -> tuple[int, ...]:
+def _spatial_extents(x: Tensor, layout: str) -> tuple[int, ...]:
     return x.shape[-4:-1] if "D" in layout else x.shape[-3:-1]
 
 
 @operator(deprecated=_RENAMED, marks=("levels",))
 def warp_affine(
-    data: Picture,
+    data: ImageLike,
     mtx: Data | None = None,
     /,
     *,
@@ -148,7 +148,7 @@ def warp_affine(
     size: PerSample[list[float]] = [],  # noqa: B006
     layout: Layout,
     out: Out = None,
-) -> Picture:
+) -> ImageLike:
     """Warp images, frames or volumes by an affine map: ``out(p) = in(M p)``.
 
     Positions are ``(x, y)`` or ``(x, y, z)``, in pixels. All coordinates of the first pixel's center are 0.5.
@@ -172,14 +172,14 @@ def warp_affine(
         RuntimeError: the matrix is missing, or it has the wrong size.
     """
     _check_dtype(data.dtype, dtype)
-    lengths = _spatial(data, layout)
+    lengths = _spatial_extents(data, layout)
     rows = matrix if mtx is None else mtx.tolist()
     axes = len(lengths)
-    maps: list[Any] = list(matrices(rows, axes, axes + 1))
+    maps: list[Any] = list(parse_matrices(rows, axes, axes + 1))
     if not inverse_map:
         maps = list(map(affine.invert, maps))
-    target, linear = canvas(size, lengths), is_linear(interp_type)
-    return each_frame(
+    target, linear = canvas_size(size, lengths), is_linear(interp_type)
+    return map_frames(
         data, layout.startswith("F"), maps,
         lambda x, m: affine.warp_affine(x, m, target, linear=linear, fill=fill_value, dtype=dtype, out=out),
     )  # fmt: skip
@@ -187,7 +187,7 @@ def warp_affine(
 
 @operator(deprecated=_RENAMED, marks=("levels",))
 def rotate(
-    data: Picture,
+    data: ImageLike,
     /,
     *,
     angle: AllFrames[float],
@@ -199,7 +199,7 @@ def rotate(
     size: PerSample[list[float]] = [],  # noqa: B006  never changed
     layout: Layout,
     out: Out = None,
-) -> Picture:
+) -> ImageLike:
     """Rotate images or frames counter-clockwise around their center, or volumes around an axis.
 
     Args:
@@ -219,27 +219,27 @@ def rotate(
         RuntimeError: ``axis`` isn't passed for a volume.
     """
     _check_dtype(data.dtype, dtype)
-    lengths = _spatial(data, layout)
-    turns = _rotations(angle, axis, len(lengths))
+    lengths = _spatial_extents(data, layout)
+    rotations = _rotations(angle, axis, len(lengths))
     if size or keep_size:
-        target = canvas(size, lengths)
+        target = canvas_size(size, lengths)
     else:
-        target = [max(s) for s in zip(*(affine.rotated_size(t, lengths) for t in turns), strict=True)]
+        target = [max(s) for s in zip(*(affine.rotated_size(t, lengths) for t in rotations), strict=True)]
     linear = is_linear(interp_type)
-    maps = [affine.rotation_map(t, lengths, target) for t in turns]
-    return each_frame(
+    maps = [affine.rotation_map(t, lengths, target) for t in rotations]
+    return map_frames(
         data, layout.startswith("F"), maps,
         lambda x, m: affine.warp_affine(x, m, target, linear=linear, fill=fill_value, dtype=dtype, out=out),
     )  # fmt: skip
 
 
 def _rotations(angle: Any, axis: Any, dims: int) -> list[list[list[float]]]:
-    angles = list(numbers([angle]))
+    angles = list(flatten([angle]))
     if dims == 2:
         return [affine.rotation(a) for a in angles]
     if axis is None:
         raise RuntimeError("axis is required to rotate volumes")
-    flat = list(numbers(axis))
+    flat = list(flatten(axis))
     if not flat or len(flat) % 3:
         raise RuntimeError(f"axis must have 3 elements (x, y, z), got {len(flat)}")
     axes = [flat[i : i + 3] for i in range(0, len(flat), 3)]
@@ -256,11 +256,11 @@ def _warp_on_device(data: TensorList, mtx: TensorList | None = None, *, a: Argum
     images = images_of(data, a.layout, floats=True)
     if images is None or mtx is not None:
         return NotImplemented
-    each = [matrices(group, 2, 3) for group in per_sample(a.matrix, len(data))]
-    if any(len(group) != 1 for group in each):
+    sample_matrices = [parse_matrices(group, 2, 3) for group in per_sample(a.matrix, len(data))]
+    if any(len(group) != 1 for group in sample_matrices):
         return NotImplemented
-    maps = [group[0] if a.inverse_map else affine.invert(group[0]) for group in each]
-    sizes = canvases(a.size, images)
+    maps = [group[0] if a.inverse_map else affine.invert(group[0]) for group in sample_matrices]
+    sizes = canvas_sizes(a.size, images)
     return _warp_batch(images, maps, sizes, a.interp_type, a.fill_value, a.dtype)
 
 
@@ -269,22 +269,22 @@ def _rotate_on_device(data: TensorList, a: Arguments) -> Any:
     images = images_of(data, a.layout, floats=True)
     if images is None:
         return NotImplemented
-    each = [_rotations(group, None, 2) for group in per_sample(a.angle, len(data))]
-    if any(len(group) != 1 for group in each):
+    sample_rotations = [_rotations(group, None, 2) for group in per_sample(a.angle, len(data))]
+    if any(len(group) != 1 for group in sample_rotations):
         return NotImplemented
-    turns, lengths = [group[0] for group in each], images.sides.T.tolist()
-    pairs = zip(turns, lengths, strict=True)
+    rotations, lengths = [group[0] for group in sample_rotations], images.sides.T.tolist()
+    pairs = zip(rotations, lengths, strict=True)
     fixed = isinstance(a.size, Column) or a.size or a.keep_size
-    sizes = canvases(a.size, images) if fixed else [affine.rotated_size(*pair) for pair in pairs]
-    maps = [affine.rotation_map(*group) for group in zip(turns, lengths, sizes, strict=True)]
+    sizes = canvas_sizes(a.size, images) if fixed else [affine.rotated_size(*pair) for pair in pairs]
+    maps = [affine.rotation_map(*group) for group in zip(rotations, lengths, sizes, strict=True)]
     return _warp_batch(images, maps, sizes, a.interp_type, a.fill_value, a.dtype)
 
 
-def canvases(size: Any | Column, images: Images) -> list[list[int]]:
-    """Return the output size of each image; see `canvas`."""
+def canvas_sizes(size: Any | Column, images: Images) -> list[list[int]]:
+    """Return the output size of each image; see `canvas_size`."""
     lengths = images.sides.T.tolist()
     sizes = per_sample(size, len(lengths))
-    return [canvas(*pair) for pair in zip(sizes, lengths, strict=True)]
+    return [canvas_size(*pair) for pair in zip(sizes, lengths, strict=True)]
 
 
 def _warp_batch(
@@ -308,26 +308,26 @@ def _warp_batch(
 
 
 @device_cache(maxsize=4)  # images of a dataset often have the same size
-def _water(height: int, width: int, device: torch.device, linear: bool, *waves: tuple[float, float]) -> Tensor:
-    return _prepare(effects.water_positions(height, width, device, *waves), height, width, linear)
+def _water_grid(height: int, width: int, device: torch.device, linear: bool, *waves: tuple[float, float]) -> Tensor:
+    return _build_grid(effects.water_positions(height, width, device, *waves), height, width, linear)
 
 
 @device_cache(maxsize=4)
-def _sphere(height: int, width: int, device: torch.device, linear: bool) -> Tensor:
-    return _prepare(effects.sphere_positions(height, width, device), height, width, linear)
+def _sphere_grid(height: int, width: int, device: torch.device, linear: bool) -> Tensor:
+    return _build_grid(effects.sphere_positions(height, width, device), height, width, linear)
 
 
-def _prepare(positions: Sequence[Tensor], height: int, width: int, linear: bool) -> Tensor:
+def _build_grid(positions: Sequence[Tensor], height: int, width: int, linear: bool) -> Tensor:
     if linear:
         return sample.to_grid(positions, (height, width))
     return sample.nearest_index(positions, (height, width), bordered=True)
 
 
-def _displace(image: Tensor, places: Tensor, linear: bool, fill: float) -> Tensor:
+def _displace(image: Tensor, grid: Tensor, linear: bool, fill: float) -> Tensor:
     if not image.numel():
         return image.clone()
-    take = sample.sample_linear if linear else sample.sample_nearest
-    return take(image, places, fill, image.dtype)
+    sample_pixels = sample.sample_linear if linear else sample.sample_nearest
+    return sample_pixels(image, grid, fill, image.dtype)
 
 
 @operator(marks=("bytes",))
@@ -365,8 +365,8 @@ def water(
     if not mask:
         return image
     waves = (ampl_x, ampl_y), (freq_x, freq_y), (phase_x, phase_y)
-    places = _water(*image.shape[:2], image.device, linear, *waves)
-    return _displace(image, places, linear, fill_value)
+    grid = _water_grid(*image.shape[:2], image.device, linear, *waves)
+    return _displace(image, grid, linear, fill_value)
 
 
 @operator(marks=("bytes",))
@@ -392,7 +392,7 @@ def sphere(
     linear = is_linear(interp_type)
     if not mask:
         return image
-    return _displace(image, _sphere(*image.shape[:2], image.device, linear), linear, fill_value)
+    return _displace(image, _sphere_grid(*image.shape[:2], image.device, linear), linear, fill_value)
 
 
 @operator(marks=("bytes",))
@@ -421,13 +421,13 @@ def jitter(
         return image
     is_linear(interp_type)
     height, width = image.shape[:2]
-    x, y = torch.from_numpy(_moves(height, width, nDegree, rng)).to(image.device, torch.float32)
+    x, y = torch.from_numpy(_random_offsets(height, width, nDegree, rng)).to(image.device, torch.float32)
     x += torch.arange(width, device=image.device) + 0.5
     y += torch.arange(height, device=image.device)[:, None] + 0.5
     return sample.sample(image, (x, y), linear=False, fill=fill_value)
 
 
-def _moves(height: int, width: int, degree: int, rng: Rng) -> npt.NDArray[np.int32]:
+def _random_offsets(height: int, width: int, degree: int, rng: Rng) -> npt.NDArray[np.int32]:
     """Draw the random offsets in x and y of all pixels, ``(2, H, W)``."""
     shape = 2, height, width
     return rng.generator().integers(-(degree // 2), degree // 2 + 1, shape, dtype=np.int32)

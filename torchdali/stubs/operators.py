@@ -15,7 +15,7 @@ from torchdali.declaration.descriptions import descriptions
 from torchdali.declaration.registry import Operator, registry
 from torchdali.declaration.schema import COMMON, Argument, Choices, InputSpec, plain_list, split
 from torchdali.ops import _compose as compose
-from torchdali.ops._python import PLACES
+from torchdali.ops._python import POSITIONAL_ARGUMENTS
 
 __all__ = ["argument_text", "doc_text", "idle", "path_of", "stubs"]
 
@@ -178,7 +178,7 @@ def _values(argument: Argument) -> Sequence[Any]:
 
 def _class(operator: Operator) -> str:
     arguments = {line.partition(":")[0]: line for line in _arguments(operator)}
-    placed = [arguments.pop(name) for name in PLACES.get(operator.name, ())]
+    placed = [arguments.pop(name) for name in POSITIONAL_ARGUMENTS.get(operator.name, ())]
     lines = ",\n        ".join(["self", *_positional(operator), *placed, "*", *arguments.values()])
     call = "def __call__(self, *inputs: Any, **arguments: Any) -> Any: ..."
     init = f"def __init__(\n        {lines},\n    ) -> None: ..."

@@ -12,7 +12,7 @@ import torch
 from torchdali import fn, types
 from torchdali.auto_aug import auto_augment, rand_augment, trivial_augment
 from torchdali.errors import hint_for_folder, warn
-from torchdali.ops._caching import CachePlace, cache_in
+from torchdali.ops._caching import CacheLocation, cache_in
 from torchdali.ops._pictures import _picture
 from torchdali.pipeline import pipeline_def
 
@@ -181,7 +181,7 @@ def training(
     mean: Sequence[float],
     std: Sequence[float],
     on_device: bool = False,
-    cache: CachePlace = None,
+    cache: CacheLocation = None,
     folder_labels: Sequence[int] | None = None,
 ) -> Any:
     """Read images in random order, crop and mirror them at random, augment and normalize them."""
@@ -202,7 +202,7 @@ def testing(
     mean: Sequence[float],
     std: Sequence[float],
     on_device: bool = False,
-    cache: CachePlace = None,
+    cache: CacheLocation = None,
     folder_labels: Sequence[int] | None = None,
 ) -> Any:
     """Read images in order, resize them, crop their center and normalize them."""

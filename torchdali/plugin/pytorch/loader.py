@@ -27,7 +27,7 @@ from torch.utils.data import IterableDataset, default_collate, get_worker_info
 from torchdali.cores import cores
 from torchdali.environment import read_number
 from torchdali.errors import CLEAN_TRACEBACKS, call_site, on_behalf_of, warn, warnings_on
-from torchdali.ops._caching import CachePlace
+from torchdali.ops._caching import CacheLocation
 from torchdali.plugin._epochs import EpochCounter
 from torchdali.plugin._ranks import warn_of_unknown_ranks
 from torchdali.plugin.base_iterator import BaseIterator, LastBatchPolicy
@@ -448,7 +448,7 @@ class Loader(IterableDataset[Any]):
         device_id: int | str | None = None,
         seed: int | None = None,
         bad_samples: Literal["raise", "skip", "replace"] = "raise",
-        cache: CachePlace = None,
+        cache: CacheLocation = None,
         classes: Sequence[str] | None = None,
         outputs: Sequence[str] | type[Any] | None = None,
         drop_last: bool = False,

@@ -18,7 +18,7 @@ from torchdali.experimental.torchvision.v2._checks import (
 )
 from torchdali.experimental.torchvision.v2._transform import DeviceName, Transform
 from torchdali.ops import _vision
-from torchdali.ops._vision import OUTSIDE
+from torchdali.ops._vision import PADDING_POLICIES
 
 __all__ = [
     "CenterCrop", "Crop", "Pad", "RandomCrop", "RandomHorizontalFlip", "RandomResizedCrop", "RandomVerticalFlip",
@@ -205,8 +205,8 @@ class Pad(Transform):
 
 
 def _check_mode(mode: Any) -> PaddingMode:
-    if mode not in OUTSIDE:
-        raise ValueError(f"padding_mode must be one of {', '.join(map(repr, OUTSIDE))}, got {mode!r}")
+    if mode not in PADDING_POLICIES:
+        raise ValueError(f"padding_mode must be one of {', '.join(map(repr, PADDING_POLICIES))}, got {mode!r}")
     padding: PaddingMode = mode
     return padding
 
