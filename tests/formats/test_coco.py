@@ -33,7 +33,7 @@ def test_a_polygon_of_many_vertices_is_processed_in_parts(monkeypatch: pytest.Mo
     monkeypatch.setattr(coco_masks, "STEPS", 100)
     for points, mask in zip(polygons, whole, strict=True):
         np.testing.assert_array_equal(fill_polygon(points, 40, 50), mask)
-    assert len(list(coco_masks._outline(np.zeros((1000, 2), np.int64)))) == 11
+    assert len(list(coco_masks._trace_outline(np.zeros((1000, 2), np.int64)))) == 11
 
 
 @pytest.mark.parametrize("far", [100.0, 1e6, 1e30])
@@ -77,7 +77,7 @@ def test_damaged_annotations(tmp_path: Path, case: str) -> None:
     text = DAMAGED[case] if isinstance(DAMAGED[case], str) else json.dumps(DAMAGED[case])
     (tmp_path / "a.json").write_text(text)
     with pytest.raises(RuntimeError, match=r"a\.json"):
-        coco.parse(str(tmp_path / "a.json"), coco.Form())
+        coco.parse(str(tmp_path / "a.json"), coco.AnnotationOptions())
 
 
 BOX = {"id": 9, "image_id": 1, "category_id": 1, "bbox": [0, 0, 1, 1]}
@@ -92,14 +92,14 @@ REFUSED: dict[str, Any] = {
 def test_errors_name_the_value(tmp_path: Path, message: str) -> None:
     (tmp_path / "a.json").write_text(json.dumps(REFUSED[message]))
     with pytest.raises(RuntimeError, match=message):
-        coco.parse(str(tmp_path / "a.json"), coco.Form())
+        coco.parse(str(tmp_path / "a.json"), coco.AnnotationOptions())
 
 
 @pytest.mark.parametrize("name", ["boxes.dat", "counts.dat", "labels.dat", "vertices.dat"])
 def test_damaged_tables(tmp_path: Path, name: str) -> None:
     annotation = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 1, 1], "segmentation": [[0, 0, 1, 0, 1, 1]]}
     (tmp_path / "a.json").write_text(json.dumps({"images": [IMAGE], "annotations": [annotation]}))
-    coco_saved.save(coco.parse(str(tmp_path / "a.json"), coco.Form(polygons=True)), str(tmp_path))
+    coco_saved.save(coco.parse(str(tmp_path / "a.json"), coco.AnnotationOptions(polygons=True)), str(tmp_path))
     coco_saved.load(str(tmp_path), True, True)
     content = (tmp_path / name).read_bytes()
     for damaged in (b"", content[:-1], b"\0\0\0\0"):
@@ -111,7 +111,15 @@ def test_damaged_tables(tmp_path: Path, name: str) -> None:
 def test_a_mask_in_an_image_without_end() -> None:
     (sizes, segmentations) = [(1 << 20, 1 << 20)], [[[[0, 0, 1, 0, 1, 1]]]]
     outlines = coco.Outlines(*[np.zeros(1, np.int64)] * 2, *[np.zeros(1, np.int64)] * 2)  # type: ignore[arg-type]
-    made = coco.Annotations(["a"], *[np.zeros(1, np.int32)] * 2, np.zeros((1, 4), np.float32), np.zeros(1, np.int32), outlines, sizes, segmentations)  # type: ignore[arg-type]
+    made = coco.Annotations(
+        ["a"],
+        *[np.zeros(1, np.int32)] * 2,
+        np.zeros((1, 4), np.float32),
+        np.zeros(1, np.int32),
+        outlines,
+        sizes,
+        segmentations,
+    )  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="must have 1 to 1073741824 pixels"):
         draw(made.sizes[0], made.segmentations[0], np.zeros(1, np.int32))
 
@@ -121,7 +129,7 @@ def test_parts_of_an_image_without_a_size(tmp_path: Path) -> None:
     annotation = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 1, 1], "segmentation": [[0, 0, 1, 0, 1, 1]]}
     (tmp_path / "a.json").write_text(json.dumps({"images": [{**IMAGE, "width": 0}], "annotations": [annotation]}))
     with pytest.raises(RuntimeError, match="must have height and width"):
-        coco.parse(str(tmp_path / "a.json"), coco.Form(ratio=True, polygons=True))
+        coco.parse(str(tmp_path / "a.json"), coco.AnnotationOptions(ratio=True, polygons=True))
 
 
 def test_annotations_in_any_order(tmp_path: Path) -> None:
@@ -129,10 +137,12 @@ def test_annotations_in_any_order(tmp_path: Path) -> None:
     images = [{**IMAGE, "id": i, "file_name": f"{i}"} for i in (3, 1, 2)]
     listed = [(1, 10.0), (9, 0.0), (3, 30.0), (1, 11.0), (3, 0.05), (1, 12.0)]
     annotations = [{"image_id": i, "category_id": 7, "bbox": [x, 0, x, 5], "iscrowd": int(x == 11)} for i, x in listed]
-    (tmp_path / "a.json").write_text(json.dumps({"images": images, "annotations": annotations, "categories": [{"id": 7}]}))
+    (tmp_path / "a.json").write_text(
+        json.dumps({"images": images, "annotations": annotations, "categories": [{"id": 7}]})
+    )
 
     def lefts(**form: Any) -> list[list[float]]:
-        found = coco.parse(str(tmp_path / "a.json"), coco.Form(**form))
+        found = coco.parse(str(tmp_path / "a.json"), coco.AnnotationOptions(**form))
         return [part[:, 0].tolist() for part in np.split(found.boxes, np.cumsum(found.counts)[:-1])]
 
     assert lefts() == [[10, 11, 12], [], [30]]
@@ -144,7 +154,7 @@ def test_boxes_are_left_top_width_height_or_corners(tmp_path: Path) -> None:
     annotation = {"image_id": 1, "category_id": 1, "bbox": [1, 0.5, 2, 1]}
     (tmp_path / "a.json").write_text(json.dumps({"images": [IMAGE], "annotations": [annotation]}))
     forms = [{}, {"ltrb": True}, {"ltrb": True, "ratio": True}]
-    found = [coco.parse(str(tmp_path / "a.json"), coco.Form(**form)).boxes.tolist() for form in forms]
+    found = [coco.parse(str(tmp_path / "a.json"), coco.AnnotationOptions(**form)).boxes.tolist() for form in forms]
     assert found == [[[1, 0.5, 2, 1]], [[1, 0.5, 3, 1.5]], [[0.25, pytest.approx(0.5 / 3), 0.75, 0.5]]]
 
 
@@ -174,7 +184,7 @@ def test_numbers_that_are_not_finite(tmp_path: Path, case: str, ltrb: bool) -> N
     changes, message = NOT_FINITE[case]
     path = annotated(tmp_path / "a.json", **changes)
     with pytest.raises(RuntimeError, match=rf"a\.json.*{message}"):
-        coco.parse(path, coco.Form(polygons=True, ltrb=ltrb))
+        coco.parse(path, coco.AnnotationOptions(polygons=True, ltrb=ltrb))
 
 
 @pytest.mark.parametrize("vertex", [NAN, INFINITY, -INFINITY, 1e39])
@@ -185,12 +195,12 @@ def test_masks_of_polygons_that_are_not_finite(vertex: float) -> None:
 
 def test_unused_numbers_may_be_invalid(tmp_path: Path) -> None:
     path = annotated(tmp_path / "a.json", area=NAN, score=INFINITY, segmentation=[[NAN] * 6])
-    assert coco.parse(path, coco.Form()).boxes.tolist() == [[0, 0, 1, 1]] * 2
+    assert coco.parse(path, coco.AnnotationOptions()).boxes.tolist() == [[0, 0, 1, 1]] * 2
 
 
 @pytest.mark.parametrize("name", ["boxes.dat", "vertices.dat"])
 def test_saved_numbers_that_are_not_finite(tmp_path: Path, name: str) -> None:
-    coco_saved.save(coco.parse(annotated(tmp_path / "a.json"), coco.Form(polygons=True)), str(tmp_path))
+    coco_saved.save(coco.parse(annotated(tmp_path / "a.json"), coco.AnnotationOptions(polygons=True)), str(tmp_path))
     content = (tmp_path / name).read_bytes()
     (tmp_path / name).write_bytes(content[:-4] + np.float32(NAN).tobytes())
     with pytest.raises(RuntimeError, match=rf"{name} must contain only finite numbers"):

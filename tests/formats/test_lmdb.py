@@ -15,9 +15,9 @@ from torchdali.formats.storage import open_storage
 pytest.importorskip("lmdb", reason="the tests write databases by the package lmdb")
 
 
-def entries(path: str) -> list[tuple[bytes, bytes]]:
+def read_entries(path: str) -> list[tuple[bytes, bytes]]:
     storage = open_storage(lmdb.data_file(path))
-    return [(e.key, storage.read(e.offset, e.size).tobytes()) for e in lmdb.entries(storage)]
+    return [(e.key, storage.read(e.offset, e.size).tobytes()) for e in lmdb.read_entries(storage)]
 
 
 SIZES = {"none": [], "one": [3], "inline and large": [0, 1, 100, 2000, 5000, 200000, 7], "a deep tree": [40] * 5000}
@@ -29,15 +29,15 @@ def test_entries(tmp_path: Path, case: str) -> None:
     values = [rng.bytes(size) for size in SIZES[case]]
     path = write_lmdb(tmp_path / "db", values)
     wanted = [(b"%08d" % number, value) for number, value in enumerate(values)]
-    assert entries(path) == wanted
-    assert entries(f"{path}/data.mdb") == wanted
+    assert read_entries(path) == wanted
+    assert read_entries(f"{path}/data.mdb") == wanted
 
 
 def test_the_newest_transaction_counts(tmp_path: Path) -> None:
     path = write_lmdb(tmp_path / "db", [b"a", b"b"])
     for value in (b"c", b"d", b"e"):
         write_lmdb(tmp_path / "db", [value])
-        assert entries(path) == [(b"00000000", value), (b"00000001", b"b")]
+        assert read_entries(path) == [(b"00000000", value), (b"00000001", b"b")]
 
 
 def test_a_tree_in_a_circle(tmp_path: Path) -> None:
@@ -52,11 +52,11 @@ def test_a_tree_in_a_circle(tmp_path: Path) -> None:
         struct.pack_into("<I", data, root * 4096 + node, root)
     path.write_bytes(data)
     with pytest.raises(RuntimeError, match="circle"):
-        entries(str(path))
+        read_entries(str(path))
 
 
 @pytest.mark.parametrize("content", [b"", b"x" * 9000, bytes(9000)])
 def test_other_files(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "data.mdb").write_bytes(content)
     with pytest.raises(RuntimeError, match="not an LMDB database"):
-        entries(str(tmp_path))
+        read_entries(str(tmp_path))

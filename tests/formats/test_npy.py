@@ -24,7 +24,7 @@ def test_arrays(dtype: str, order: str, version: tuple[int, int]) -> None:
     np.lib.format.write_array(file, array, version=version)
     for shift in (0, 1):  # also data that is not aligned to its dtype
         data = np.frombuffer(bytes(shift) + file.getvalue(), np.uint8)[shift:].copy()
-        np.testing.assert_array_equal(npy.array(data).numpy(), array)
+        np.testing.assert_array_equal(npy.read_array(data).numpy(), array)
 
 
 WRONG = {
@@ -37,13 +37,13 @@ WRONG = {
 @pytest.mark.parametrize("case", WRONG)
 def test_headers_that_are_wrong(case: str) -> None:
     with pytest.raises(ValueError, match=r"header|type string|must have \d+ bytes"):
-        npy.array(npy_file(WRONG[case], b"12345678"))
+        npy.read_array(npy_file(WRONG[case], b"12345678"))
 
 
 def test_other_files() -> None:
     for data in (b"", b"\x93NUMPY", b"\x93NUMPY\x09\x00aaaaaaaaaaaaa", b"\x93NUMPY\x01\x00\xff\xff{}"):
         with pytest.raises(ValueError, match=r"numpy file|version|header length"):
-            npy.array(np.frombuffer(data, np.uint8))
+            npy.read_array(np.frombuffer(data, np.uint8))
 
 
 ODD = [
@@ -57,7 +57,7 @@ ODD = [
 def test_headers_in_other_notations(text: bytes) -> None:
     """Other writers order and quote differently; an int is not a valid shape."""
     data = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + bytes(48)
-    assert npy.array(np.frombuffer(bytearray(data), np.uint8)).shape == (3, 4)
+    assert npy.read_array(np.frombuffer(bytearray(data), np.uint8)).shape == (3, 4)
     data = data.replace(b"(3, 4)", b"(3444)").replace(b"(3, 4,)", b"(34444)")
     with pytest.raises(ValueError, match="must describe an array"):
-        npy.array(np.frombuffer(bytearray(data), np.uint8))
+        npy.read_array(np.frombuffer(bytearray(data), np.uint8))

@@ -25,7 +25,7 @@ def _annotations(folder: Path) -> coco.Annotations:
     path = folder.parent / "annotations.json"
     annotation = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 1, 1], "segmentation": [[0, 0, 1, 0, 1, 1]]}
     path.write_text(json.dumps({"images": [{"id": 1, "file_name": "a"}], "annotations": [annotation]}))
-    return coco.parse(str(path), coco.Form(polygons=True))
+    return coco.parse(str(path), coco.AnnotationOptions(polygons=True))
 
 
 def _dumped(folder: Path) -> None:
@@ -82,7 +82,7 @@ def test_links_that_replace_files_are_not_followed(writer: str, target: str, tmp
 READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "index": ("a.idx", lambda folder: storage.read_text(str(folder / "a.idx"))),
     "nemo": ("a.json", lambda folder: nemo.read_manifest(str(folder / "a.json"), 0, 0)),
-    "coco": ("a.json", lambda folder: coco.parse(str(folder / "a.json"), coco.Form())),
+    "coco": ("a.json", lambda folder: coco.parse(str(folder / "a.json"), coco.AnnotationOptions())),
     "saved names": ("filenames.dat", lambda folder: coco_saved.load(str(folder), True, True)),
     "saved boxes": ("boxes.dat", lambda folder: coco_saved.load(str(folder), True, True)),
 }  # fmt: skip

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from torchdali.formats import shared_folder
-from torchdali.formats.shared_folder import FileLock, new_file, open_folder, open_own, read_into, write_whole
+from torchdali.formats.shared_folder import FileLock, new_file, open_folder, open_own, read_into, write_atomically
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="folders are not opened there")
 
@@ -22,7 +22,7 @@ AS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[int]:
-    descriptor = open_folder(str(tmp_path / "shared"), own=False)
+    descriptor = open_folder(str(tmp_path / "shared"), must_own=False)
     yield descriptor
     os.close(descriptor)
 
@@ -41,12 +41,18 @@ def _of_somebody_else(path: Path) -> None:
 
 PLANTED: dict[str, tuple[Callable[[Path, Path], object], str]] = {
     "a link": (lambda path, precious: path.symlink_to(precious), "must not be a symbolic link"),
-    "a link to nothing": (lambda path, precious: path.symlink_to(precious.with_name("new")), "must not be a symbolic link"),
+    "a link to nothing": (
+        lambda path, precious: path.symlink_to(precious.with_name("new")),
+        "must not be a symbolic link",
+    ),
     "a link to itself": (lambda path, precious: path.symlink_to(path), "must not be a symbolic link"),
     "a hard link": (lambda path, precious: os.link(precious, path), "second hard link"),
     "a pipe": (lambda path, precious: os.mkfifo(path), "must be a regular file"),
     "a folder": (lambda path, precious: path.mkdir(), "."),
-    "a device": (lambda path, precious: os.mknod(path, 0o600 | stat.S_IFCHR, os.makedev(1, 5)), "must be a regular file"),
+    "a device": (
+        lambda path, precious: os.mknod(path, 0o600 | stat.S_IFCHR, os.makedev(1, 5)),
+        "must be a regular file",
+    ),
     "a file of somebody else": (lambda path, precious: _of_somebody_else(path), "belongs to user 12345"),
 }
 WAYS = {"read": os.O_RDONLY, "write": os.O_RDWR | os.O_CREAT, "rewrite": os.O_RDWR | os.O_CREAT | os.O_TRUNC}
@@ -83,9 +89,9 @@ def test_a_written_file_replaces_planted_entries(what: str, path: Path, folder: 
         pytest.skip("this system does not let it be made")
     if what == "a folder":
         with pytest.raises(OSError):
-            write_whole(str(path), [b"ours"])
+            write_atomically(str(path), [b"ours"])
     else:
-        write_whole(str(path), [b"ou", b"rs"])
+        write_atomically(str(path), [b"ou", b"rs"])
         assert path.read_bytes() == b"ours" and not path.is_symlink()
         assert path.stat().st_mode & 0o022 == 0 and path.stat().st_uid == os.geteuid()
     assert precious.read_bytes() == b"precious" and not (tmp_path / "new").exists()
@@ -102,21 +108,23 @@ def test_private_files_are_readable_only_by_their_user(path: Path, folder: int) 
 def test_a_folder_of_the_user_may_be_a_link_and_one_of_torchdali_may_not(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
-    os.close(open_folder(str(tmp_path / "link"), own=False))
+    os.close(open_folder(str(tmp_path / "link"), must_own=False))
     with pytest.raises(OSError, match="symbolic link"):
-        open_folder(str(tmp_path / "link"), own=True)
+        open_folder(str(tmp_path / "link"), must_own=True)
 
 
 @pytest.mark.skipif(not AS_ROOT, reason="only root can give folders away")
 def test_a_folder_of_another_user(tmp_path: Path) -> None:
     (tmp_path / "theirs").mkdir()
     os.chown(tmp_path / "theirs", 12345, 12345)
-    os.close(open_folder(str(tmp_path / "theirs"), own=False))
+    os.close(open_folder(str(tmp_path / "theirs"), must_own=False))
     with pytest.raises(OSError, match="belongs to user 12345"):
-        open_folder(str(tmp_path / "theirs"), own=True)
+        open_folder(str(tmp_path / "theirs"), must_own=True)
 
 
-def test_on_drives_that_change_the_owner_files_count_as_ours(path: Path, folder: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_drives_that_change_the_owner_files_count_as_ours(
+    path: Path, folder: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path.write_bytes(b"x")
     monkeypatch.setattr(os, "geteuid", lambda: 4321)  # as for root on a network drive that maps it to nobody
     monkeypatch.setattr(shared_folder, "ROOT_USER", -1)
@@ -131,7 +139,7 @@ def test_on_drives_that_change_the_owner_files_count_as_ours(path: Path, folder:
 def test_a_new_file_has_the_permissions_of_the_umask(mask: int, tmp_path: Path) -> None:
     before = os.umask(mask)
     try:
-        write_whole(str(tmp_path / "file"), [b"x"])
+        write_atomically(str(tmp_path / "file"), [b"x"])
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o666 & ~mask
@@ -140,7 +148,7 @@ def test_a_new_file_has_the_permissions_of_the_umask(mask: int, tmp_path: Path) 
 def test_a_replaced_file_keeps_its_permissions(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"old")
     (tmp_path / "file").chmod(0o640)
-    write_whole(str(tmp_path / "file"), [b"new"], lasting=True)
+    write_atomically(str(tmp_path / "file"), [b"new"], durable=True)
     assert (tmp_path / "file").read_bytes() == b"new"
     assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o640
 
@@ -152,7 +160,7 @@ def test_a_failed_write_keeps_the_old_file(tmp_path: Path) -> None:
 
     (tmp_path / "file").write_bytes(b"old")
     with pytest.raises(OSError, match="No space"):
-        write_whole(str(tmp_path / "file"), pieces())
+        write_atomically(str(tmp_path / "file"), pieces())
     assert [each.name for each in tmp_path.iterdir()] == ["file"]
     assert (tmp_path / "file").read_bytes() == b"old"
 
@@ -169,11 +177,15 @@ def test_a_new_file_is_new(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("size", "whole"), [(0, True), (1, True), (95, True), (100, True), (101, False)])
-def test_memory_is_filled_by_several_reads(size: int, whole: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_filled_by_several_reads(
+    size: int, whole: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     data, memory = bytes(range(103)), bytearray(size)
     (tmp_path / "file").write_bytes(data)
     at_once = os.preadv
-    monkeypatch.setattr(os, "preadv", lambda file, parts, offset: at_once(file, [parts[0][:10]], offset))  # the system has a limit
+    monkeypatch.setattr(
+        os, "preadv", lambda file, parts, offset: at_once(file, [parts[0][:10]], offset)
+    )  # the system has a limit
     with open(tmp_path / "file", "rb") as file:
         assert read_into(file.fileno(), memoryview(memory), 3) == whole
     assert not whole or memory == data[3 : 3 + size]
@@ -200,7 +212,7 @@ def test_only_the_first_call_waits_for_a_held_lock(
     monkeypatch.setattr(shared_folder.time, "sleep", waits.append)  # type: ignore[attr-defined]
     path = tmp_path / "file"
     path.write_bytes(b"")
-    lock = FileLock(str(path), by_opening=call == "flock")
+    lock = FileLock(str(path), per_descriptor=call == "flock")
     command = [sys.executable, "-c", HOLD, str(path), call, how]
     with (
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other,
@@ -222,7 +234,7 @@ def test_only_the_first_call_waits_for_a_held_lock(
 def test_threads_wait_for_each_other(tmp_path: Path) -> None:
     path, inside, most = tmp_path / "file", [0], [0]
     path.write_bytes(b"")
-    lock = FileLock(str(path), by_opening=True)
+    lock = FileLock(str(path), per_descriptor=True)
 
     def work() -> None:
         for _ in range(50):

@@ -109,7 +109,7 @@ def test_split_name(path: str) -> None:
 def test_an_index_reproduces_the_samples(tmp_path: Path, name: str, version: str) -> None:
     path = write_tar(tmp_path / "a.tar", [(name, b"abc"), ("a.cls", b"1"), ("z.cls", b"2")])
     storage = open_storage(path)
-    samples = list(tar.indexed_samples(storage))
+    samples = list(tar.read_indexable_samples(storage))
     write_text(str(tmp_path / "a.idx"), tar.index_text(samples))
     assert (tmp_path / "a.idx").read_text().startswith(version)
     found = tar.parse_index(read_text(str(tmp_path / "a.idx")), "a.idx", storage)
@@ -172,8 +172,8 @@ def test_errors_name_members_that_are_not_files(tmp_path: Path, case: str) -> No
     path = write_tar(tmp_path / "a.tar", [("a.jpg", b"A"), ("d", None), ("b.jpg", content), ("c.jpg", b"C")])
     archive = tar.Archive(open_storage(path))
     with pytest.warns(UserWarning, match=rf"a\.tar: members that aren't files .* 1 in total, for example {re.escape(text)}"):
-        assert [sample[0][3] for sample in tar.samples(archive)] == ["a.jpg", "c.jpg"]
-    assert [offset for offset, _ in archive.left_out] == [1536]
+        assert [sample[0][3] for sample in tar.read_samples(archive)] == ["a.jpg", "c.jpg"]
+    assert [offset for offset, _ in archive.skipped] == [1536]
 
 
 def test_time_is_linear_in_the_size_of_a_pax_header(tmp_path: Path) -> None:

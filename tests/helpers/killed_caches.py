@@ -100,7 +100,7 @@ def stores(folder: str, count: int, where: str) -> dict[str, int]:
         os.close(pipe)
         store = opened()
         assert len(store)
-        keys = set(store._places)
+        keys = set(store._locations)
         compare(store, keys - seen)
         seen |= keys
     compare(opened(), seen)

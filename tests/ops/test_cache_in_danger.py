@@ -31,7 +31,7 @@ from torchdali.plugin.pytorch.loader import Loader
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="fn.cache needs locks of files")
 
-HEADER, LENGTH = sample_store._HEADER, sample_store._LENGTH  # of a file, and of an entry
+HEADER, LENGTH = sample_store._HEADER, sample_store._ENTRY_SIZE  # of a file, and of an entry
 COUNT = 4
 
 
@@ -201,7 +201,11 @@ def _turned(path: Path) -> None:
     path.parent.symlink_to(other)
 
 
-CHANGES = {"replaced by a file of its size and time": _replaced, "written to, with its time": _written_to, "a link turned": _turned}
+CHANGES = {
+    "replaced by a file of its size and time": _replaced,
+    "written to, with its time": _written_to,
+    "a link turned": _turned,
+}
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -293,7 +297,7 @@ def test_a_sample_that_contains_no_tensors_is_ignored(head: str, tmp_path: Path)
 def test_a_sample_of_other_outputs_is_recomputed(images: Path, tmp_path: Path) -> None:
     run(images, path=tmp_path)
     samples, index = files_of(tmp_path)
-    entries = index.read_bytes()[LENGTH :]
+    entries = index.read_bytes()[LENGTH:]
     data = b"".join(map(bytes, encode_tensors([torch.zeros(3), torch.zeros(3)])))  # of two outputs instead of one
     samples.write_bytes(data)
     changed = HEADER
@@ -325,7 +329,11 @@ def test_every_bit_of_the_files_may_flip(images: Path, tmp_path: Path) -> None:
         for place in range(0, len(whole), 2):
             path.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << place % 8]) + whole[place + 1 :])
             store = DiskStore(str(tmp_path), "store", None)
-            assert all(found is None or torch.equal(found[0], value) for key, value in values.items() for found in [store.get(key)])
+            assert all(
+                found is None or torch.equal(found[0], value)
+                for key, value in values.items()
+                for found in [store.get(key)]
+            )
         path.write_bytes(whole)
 
 
@@ -357,7 +365,9 @@ def test_no_disk_space_for_the_files_themselves(images: Path, tmp_path: Path, mo
         raise OSError(errno.ENOSPC, "No space left on device", "abc.samples")
 
     monkeypatch.setattr(sample_store, "open_own", full)
-    with pytest.raises(RuntimeError, match=r"cannot create the cache .*abc\.samples: No space .* are free in .*; free space there"):
+    with pytest.raises(
+        RuntimeError, match=r"cannot create the cache .*abc\.samples: No space .* are free in .*; free space there"
+    ):
         pipeline(images, path=tmp_path).build()
 
 
@@ -365,13 +375,17 @@ def test_a_nearly_full_disk_is_reported(images: Path, tmp_path: Path, monkeypatc
     room = os.statvfs(tmp_path)
     full = os.statvfs_result((*room[:3], room.f_bfree // 100, 1, *room[5:]))
     monkeypatch.setattr(os, "statvfs", lambda _: full)
-    with pytest.warns(UserWarning, match=r"but 0 of 0 are free in .* \(a tenth of the disk stays free unless you pass `bytes`"):
+    with pytest.warns(
+        UserWarning, match=r"but 0 of 0 are free in .* \(a tenth of the disk stays free unless you pass `bytes`"
+    ):
         run(images, path=tmp_path)
 
 
 @pytest.mark.parametrize("size", [2**62, 2**63 - 1, 2**63, 10**30])
 def test_more_memory_than_the_machine_can_have(size: int, images: Path) -> None:
-    with pytest.raises(RuntimeError, match=f"fn.cache cannot allocate {size:,} bytes of memory: .*`bytes` is the most memory"):
+    with pytest.raises(
+        RuntimeError, match=f"fn.cache cannot allocate {size:,} bytes of memory: .*`bytes` is the most memory"
+    ):
         pipeline(images, bytes=size).build()
 
 

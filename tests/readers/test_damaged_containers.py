@@ -90,7 +90,7 @@ class _Annotations:
     """Additional outputs of `readers.coco`."""
 
     def __init__(self, path: str) -> None:
-        self._found = formats.parse(path, formats.Form(ratio=True, polygons=True, masks=True))
+        self._found = formats.parse(path, formats.AnnotationOptions(ratio=True, polygons=True, masks=True))
 
     def __len__(self) -> int:
         return len(self._found.names)
@@ -162,7 +162,7 @@ def test_an_invalid_file_name_in_coco(tmp_path: Path, name: str) -> None:
     path = tmp_path / "a.json"
     path.write_text(f'{{"images": [{{"id": 1, "file_name": {name}, "width": 4, "height": 4}}], "annotations": []}}')
     with pytest.raises(RuntimeError, match="the file_name of image 1 must be a string"):
-        formats.parse(str(path), formats.Form())
+        formats.parse(str(path), formats.AnnotationOptions())
 
 
 def nested(depth: int) -> bytes:

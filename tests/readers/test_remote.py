@@ -24,7 +24,7 @@ from torchdali.formats import urls
 from torchdali.formats.disk_cache import DiskCache
 from torchdali.formats.remote import Remote, RemoteFile, RemoteOptions
 from torchdali.formats.storage import PlainFile
-from torchdali.formats.urls import has_secret, shown
+from torchdali.formats.urls import has_secret, redact
 from torchdali.tfrecord import FixedLenFeature, int64, string
 
 fsspec = pytest.importorskip("fsspec", reason="URLs are read by fsspec")
@@ -46,7 +46,10 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     folder = tmp_path_factory.mktemp("containers")
     write_tfrecord(folder / "a.tfrecord", [{"image": image, "label": [i]} for i, image in enumerate(IMAGES)])
     write_recordio(folder / "a.rec", [(image, [float(i)]) for i, image in enumerate(IMAGES)])
-    write_tar(folder / "a.tar", [(f"{i:03}.{e}", d) for i, image in enumerate(IMAGES) for e, d in (("jpg", image), ("cls", b"%d" % i))])
+    write_tar(
+        folder / "a.tar",
+        [(f"{i:03}.{e}", d) for i, image in enumerate(IMAGES) for e, d in (("jpg", image), ("cls", b"%d" % i))],
+    )
     found = {path.name: path.read_bytes() for path in folder.iterdir()}
     found |= {f"files/class{i % 2}/{i:03}.jpg": image for i, image in enumerate(IMAGES)}
     found |= {f"npy/{i:03}.npy": npy(np.full((3, 2), i)) for i in range(COUNT)}
@@ -222,7 +225,9 @@ def test_an_index_at_a_url_is_read_and_never_written(memory: str, local: str) ->
 
     @pipeline_def(batch_size=2, num_threads=1, device_id=None)
     def define() -> Any:
-        return fn.readers.tfrecord(path=f"{memory}/a.tfrecord", index_path=f"{memory}/a.idx", features=features)["image"]
+        return fn.readers.tfrecord(path=f"{memory}/a.tfrecord", index_path=f"{memory}/a.idx", features=features)[
+            "image"
+        ]
 
     with pytest.warns(UserWarning, match="memory://store/a.idx does not exist") as said, define() as pipe:
         first = values(pipe.run())
@@ -275,11 +280,11 @@ class Listing:
 
 def test_a_large_listing_is_read_page_by_page(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Remote, "_system", lambda self, url: (Listing(), url.removeprefix("s3://")))
-    folders, names = Remote().contents("s3://bucket/large")
+    folders, names = Remote().list_folder("s3://bucket/large")
     assert len(names) == 20_000 and names[0] == "0-0" and Entry.most < 2100
     assert folders == ["folder"]
     with pytest.raises(RuntimeError, match="cannot read s3://bucket/none"):
-        Remote().contents("s3://bucket/none")
+        Remote().list_folder("s3://bucket/none")
 
 
 # ---------------------------------------------------------------- regions of arrays
@@ -295,8 +300,16 @@ REGIONS: list[tuple[str, dict[str, Any], Any]] = [
 ALL_OF_IT: list[tuple[str, dict[str, Any], Any]] = [
     ("c", {"roi_start": [0, 5], "roi_end": [2000, 9]}, TALL[:, 5:9]),
     ("f", {"roi_start": [4], "roi_shape": [5], "roi_axes": [0]}, TALL[4:9]),
-    ("c", {"roi_start": [1999], "roi_shape": [2], "roi_axes": [0], "out_of_bounds_policy": "pad"}, np.pad(TALL[1999:], ((0, 1), (0, 0)))),
-    ("c", {"roi_start": [1999], "roi_shape": [2], "roi_axes": [0], "out_of_bounds_policy": "trim_to_shape"}, TALL[1999:]),
+    (
+        "c",
+        {"roi_start": [1999], "roi_shape": [2], "roi_axes": [0], "out_of_bounds_policy": "pad"},
+        np.pad(TALL[1999:], ((0, 1), (0, 0))),
+    ),
+    (
+        "c",
+        {"roi_start": [1999], "roi_shape": [2], "roi_axes": [0], "out_of_bounds_policy": "trim_to_shape"},
+        TALL[1999:],
+    ),
 ]
 
 
@@ -318,7 +331,9 @@ def read_region(root: str, name: str, region: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize(("name", "region", "expected"), [*REGIONS, *ALL_OF_IT])
-def test_regions_of_remote_arrays(name: str, region: dict[str, Any], expected: Any, arrays: Path, server: ObjectServer) -> None:
+def test_regions_of_remote_arrays(
+    name: str, region: dict[str, Any], expected: Any, arrays: Path, server: ObjectServer
+) -> None:
     server.objects = {f"{each}.npy": (arrays / f"{each}.npy").read_bytes() for each in "cf"}
     assert np.array_equal(read_region(server.url, name, region), expected)
     ranges = [[int(end) for end in wanted[6:].split("-")] for _, _, wanted in server.requests if wanted]
@@ -332,7 +347,9 @@ def test_regions_of_local_arrays(
 ) -> None:
     counts: list[int] = []
     read = PlainFile.read
-    monkeypatch.setattr(PlainFile, "read", lambda self, offset, count: counts.append(count) or read(self, offset, count))
+    monkeypatch.setattr(
+        PlainFile, "read", lambda self, offset, count: counts.append(count) or read(self, offset, count)
+    )
     assert np.array_equal(read_region(str(arrays), name, region), expected)
     assert counts and max(counts) < 70_000
 
@@ -369,7 +386,9 @@ def test_cached_blocks_are_not_requested_again(server: ObjectServer, local: str,
     assert not [path for _, path, _ in server.requests if path.endswith(".jpg")]
 
 
-@pytest.mark.parametrize("reader", ["tfrecord", *(pytest.param(r, marks=pytest.mark.slow) for r in ("mxnet", "webdataset"))])
+@pytest.mark.parametrize(
+    "reader", ["tfrecord", *(pytest.param(r, marks=pytest.mark.slow) for r in ("mxnet", "webdataset"))]
+)
 def test_a_cache_gets_each_block_of_a_container_once(
     reader: str, server: ObjectServer, local: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -386,10 +405,18 @@ def test_a_cache_gets_each_block_of_a_container_once(
 CONTAINERS = {"tfrecord": "/a.tfrecord", "mxnet": "/a.rec", "webdataset": "/a.tar"}
 
 
-def test_a_cache_for_half_of_the_data_serves_half_of_it(server: ObjectServer, local: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_for_half_of_the_data_serves_half_of_it(
+    server: ObjectServer, local: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(urls, "BLOCK", 4096)
     size = len(server.objects["a.tfrecord"])
-    cached = {"cache_dir": str(tmp_path), "cache_size": size // 2, "random_shuffle": True, "seed": 1, "pad_last_batch": True}
+    cached = {
+        "cache_dir": str(tmp_path),
+        "cache_size": size // 2,
+        "random_shuffle": True,
+        "seed": 1,
+        "pad_last_batch": True,
+    }
     received = []
     with pipeline("tfrecord", server.url, **cached) as pipe:
         pipe.build()
@@ -480,7 +507,7 @@ SECRET = "https://user:geheim@host/a.tar?X-Signature=geheim#geheim"
 
 
 def test_messages_do_not_show_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert shown(SECRET) == "https://...@host/a.tar?..." and has_secret(SECRET)
+    assert redact(SECRET) == "https://...@host/a.tar?..." and has_secret(SECRET)
     assert not has_secret("s3://bucket/a@b/x.tar") and not has_secret("/a?b")
 
     def fail(url: str, **_: Any) -> Any:

@@ -406,7 +406,9 @@ def test_members_larger_than_a_block_are_read_once(tmp_path: Path, server: Objec
     write_tar(tmp_path / "a.tar", [(f"{i}.bin", bytes([i]) * size) for i in range(6)])
     server.objects["large.tar"] = (tmp_path / "a.tar").read_bytes()
     assert [sample["bin"] for sample in TarStream([f"{server.url}/large.tar"])] == [bytes([i]) * size for i in range(6)]
-    ranges = [tuple(map(int, wanted[6:].split("-"))) for method, _, wanted in server.requests if method == "GET" and wanted]
+    ranges = [
+        tuple(map(int, wanted[6:].split("-"))) for method, _, wanted in server.requests if method == "GET" and wanted
+    ]
     starts, ends = zip(*sorted(ranges), strict=True)
     assert starts == (0, *(last + 1 for last in ends[:-1])) and ends[-1] + 1 == len(server.objects["large.tar"])
     assert len(ranges) < len(server.objects["large.tar"]) / (2 << 20)

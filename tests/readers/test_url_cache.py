@@ -187,8 +187,10 @@ def test_a_full_disk_warns_once(cache: DiskCache, monkeypatch: pytest.MonkeyPatc
     def full(*_: Any, **__: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(disk_cache, "write_whole", full)
-    with pytest.warns(UserWarning, match=f"cannot store 5 bytes in .*: No space left on device, and [0-9,]+ are free in {tmp_path}") as told:
+    monkeypatch.setattr(disk_cache, "write_atomically", full)
+    with pytest.warns(
+        UserWarning, match=f"cannot store 5 bytes in .*: No space left on device, and [0-9,]+ are free in {tmp_path}"
+    ) as told:
         cache.put("key", b"x")
         cache.put("key", b"x")
     assert len(told) == 1 and cache.get("key") is None

@@ -131,7 +131,7 @@ def test_lists_folders_and_indices_obey_the_limit_too(answer: str, server: _Serv
     with pytest.raises(RuntimeError, match=TOO_LARGE):
         read_url(f"{server.url}/a.idx")
     with pytest.raises(RuntimeError, match=TOO_LARGE):
-        Remote().contents(f"{server.url}/folder")
+        Remote().list_folder(f"{server.url}/folder")
     with pytest.raises(RuntimeError, match=TOO_LARGE):
         Remote().head(f"{server.url}/a.npy", 100)
 
@@ -221,7 +221,7 @@ def test_a_slow_reply_has_a_time_limit(request_of: str, server: _Server) -> None
     url, remote = f"{server.url}/a", Remote(RemoteOptions(io_retries=0, io_timeout=0.2))
     requests: dict[str, Callable[[], object]] = {
         "object": lambda: remote.read(url), "part": lambda: remote.read(url, 0, 10**4),
-        "folder": lambda: remote.contents(url), "head": lambda: remote.head(url, 10**4),
+        "folder": lambda: remote.list_folder(url), "head": lambda: remote.head(url, 10**4),
     }  # fmt: skip
     with pytest.raises(RuntimeError, match=f"cannot read {url}.*Timeout"):
         requests[request_of]()

@@ -15,7 +15,7 @@ from torchdali.containers._index import Progress
 from torchdali.formats import lmdb, npy, recordio, tar, tfrecord
 from torchdali.formats.remote import Remote
 from torchdali.formats.storage import Bytes, ByteStorage, open_storage
-from torchdali.formats.urls import is_url, shown
+from torchdali.formats.urls import is_url, redact
 
 __all__ = ["IMAGES", "Problem", "check"]
 
@@ -122,9 +122,9 @@ def _list_files(path: str) -> Iterator[str]:
 
 
 def _list_objects(remote: Remote, url: str) -> Iterator[str]:
-    folders, names = remote.contents(url)
+    folders, names = remote.list_folder(url)
     if not folders and not names:
-        raise RuntimeError(f"no object found at {shown(url)}")
+        raise RuntimeError(f"no object found at {redact(url)}")
     yield from (f"{url}/{name}" for name in names if not name.endswith(".idx") and name not in _WRITTEN)
     for folder in folders:
         yield from _list_objects(remote, f"{url}/{folder}")
@@ -176,7 +176,7 @@ def _check_image(storage: ByteStorage, decode: bool) -> CheckedRecords:
 
 
 def _check_array(storage: ByteStorage, decode: bool) -> CheckedRecords:
-    yield CheckedRecord(-1, _error_text(lambda: npy.array(storage.read(0, storage.size))))
+    yield CheckedRecord(-1, _error_text(lambda: npy.read_array(storage.read(0, storage.size))))
 
 
 def _check_tfrecord(storage: ByteStorage, decode: bool) -> CheckedRecords:
@@ -223,12 +223,12 @@ def _check_tar(storage: ByteStorage, decode: bool) -> CheckedRecords:
         names.add(name)
         key, extension = tar.split_name(name)
         has_sample = bool(extension and key and not key.endswith("/"))  # other members belong to no sample
-        yield CheckedRecord(archive.place(offset), problem, has_sample and key != last)
+        yield CheckedRecord(archive.to_archive_offset(offset), problem, has_sample and key != last)
         last = key if has_sample else last
-    for offset, description in archive.left_out:
+    for offset, description in archive.skipped:
         yield CheckedRecord(offset, f"readers skip {description}", False)
 
 
 def _check_database(storage: ByteStorage, decode: bool) -> CheckedRecords:
-    for entry in lmdb.entries(storage):
+    for entry in lmdb.read_entries(storage):
         yield CheckedRecord(entry.offset, _error_text(lambda: storage.read(entry.offset, entry.size)))  # noqa: B023  called at once

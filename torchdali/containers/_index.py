@@ -11,7 +11,7 @@ from torchdali.formats.manifest import Manifest, ManifestShard
 from torchdali.formats.remote import RemoteFile
 from torchdali.formats.storage import ByteStorage, exists, open_storage, write_text
 from torchdali.formats.stores import ObjectVersion
-from torchdali.formats.urls import shown
+from torchdali.formats.urls import redact
 from torchdali.ops._readers._records import Indexed, open_containers, over_containers
 
 __all__ = ["KINDS", "Progress", "index", "index_path", "manifest"]
@@ -44,7 +44,7 @@ class _ContainerFormat(NamedTuple):
 
 _KINDS = {
     "tfrecord": _ContainerFormat(tfrecord.scan, _end_of_record, tfrecord.index_text),
-    "webdataset": _ContainerFormat(tar.indexed_samples, _end_of_sample, tar.index_text),
+    "webdataset": _ContainerFormat(tar.read_indexable_samples, _end_of_sample, tar.index_text),
     "mxnet": _ContainerFormat(recordio.scan, _end_of_record, recordio.index_text),
 }
 KINDS = tuple(_KINDS)
@@ -119,7 +119,7 @@ def manifest(kind: str, paths: Sequence[str], target: str, progress: Progress | 
         RuntimeError: A shard is damaged, two shards have the same file name, or `target` does not end in ``.json``.
     """
     if not target.endswith(".json"):
-        raise RuntimeError(f"the manifest's name must end in .json, got {shown(target)!r}")
+        raise RuntimeError(f"the manifest's name must end in .json, got {redact(target)!r}")
     if len({os.path.basename(path) for path in paths}) < len(paths):
         raise RuntimeError("the shards must have different file names")
     done, count = 0, 0

@@ -32,7 +32,7 @@ from torchdali.formats import tar, tfrecord
 from torchdali.formats.remote import NoSuchObject, Remote
 from torchdali.formats.shared_folder import new_file
 from torchdali.formats.storage import read_text, write_text
-from torchdali.formats.urls import is_url, shown
+from torchdali.formats.urls import is_url, redact
 
 __all__ = ["PackOptions", "Packed", "pack"]
 
@@ -200,7 +200,7 @@ class _ShardFolder:
 
     def _list_shards(self, remote: Remote) -> list[str]:
         try:
-            return remote.contents(self.path)[1]
+            return remote.list_folder(self.path)[1]
         except NoSuchObject:
             return []
 
@@ -251,7 +251,7 @@ def _plan(source: SampleSource, target: _ShardFolder, options: PackOptions) -> l
         saved = json.loads(read_text(path)) if target.has(_PLAN) else None
         if saved is not None and saved["form"] != form:
             raise RuntimeError(
-                f"{shown(target.path)} must have only shards of the same source and options. Pass another folder, or "
+                f"{redact(target.path)} must have only shards of the same source and options. Pass another folder, or "
                 f"empty this folder"
             )
         if saved is not None:

@@ -159,7 +159,7 @@ def _open_folder(path: str) -> SampleSource:
 
 
 def _open_archives(storages: Sequence[ByteStorage]) -> SampleSource:
-    samples = [(archive, sample) for archive in map(tar.Archive, storages) for sample in tar.samples(archive)]
+    samples = [(archive, sample) for archive in map(tar.Archive, storages) for sample in tar.read_samples(archive)]
 
     def read(index: int) -> Sample:
         archive, sample = samples[index]
@@ -231,13 +231,13 @@ def _sample_from_features(record: Any, features: dict[str, tfrecord.FeatureValue
 
 def _open_database(path: str) -> SampleSource:
     storage = open_storage(lmdb.data_file(path))
-    records = [(storage, entry.offset, entry.size) for entry in lmdb.entries(storage)]
+    records = [(storage, entry.offset, entry.size) for entry in lmdb.read_entries(storage)]
 
     def read(index: int) -> Sample:
         _, offset, size = records[index]
         record = storage.read(offset, size)
         try:
-            (begin, end), label = caffe.datum(record.data)
+            (begin, end), label = caffe.parse_datum(record.data)
         except (ValueError, IndexError) as error:
             raise RuntimeError(f"{storage.path} at {offset}: {error}") from None
         return _add_label(record[begin:end].tobytes(), label)

@@ -19,7 +19,7 @@ from torchdali.execute.sent_graph import SentGraph
 from torchdali.execute.steps import run_in_scope
 from torchdali.forks import ForkSafeLock
 from torchdali.formats.sample_store import MemoryStore, SampleStore, disk_store
-from torchdali.formats.shared_counts import DescriptorPlace, SharedCounts, share
+from torchdali.formats.shared_counts import DescriptorLink, SharedCounts, share
 from torchdali.graph.nodes import DataNode, Graph, Node
 from torchdali.graph.plan import edges, is_metadata
 from torchdali.reading.datasets import Read, check_dataset, read_row, source_namer, start_reads
@@ -59,7 +59,7 @@ class SampleCache:
         self.layouts = _layouts(graph)
         self._store: SampleStore | None = None
         self._counts = _counts()
-        self._shared: tuple[int, DescriptorPlace, DescriptorPlace] | None = None
+        self._shared: tuple[int, DescriptorLink, DescriptorLink] | None = None
         self._final_texts: tuple[list[str], str] | None = None
 
     def __repr__(self) -> str:

@@ -18,8 +18,8 @@ from torchdali.formats import urls
 __all__ = ["BoundedResponse", "refuse_other_hosts"]
 
 
-_QUIET = 10.0  # seconds; used if the session has no read timeout
-_SLOWEST = 10_000  # the average over each read timeout must not be lower
+_DEFAULT_TIMEOUT = 10.0  # seconds; used if the session has no read timeout
+_MIN_BYTES_PER_SECOND = 10_000  # the average over each read timeout must not be lower
 
 
 class Body(bytes):
@@ -40,28 +40,30 @@ class BoundedResponse(aiohttp.ClientResponse):
         """
         if self._body is None:
             try:
-                self._body = await self._content()
+                self._body = await self._read_content()
             except BaseException:
                 self.close()
                 raise
         return await super().read()
 
-    async def _content(self) -> bytes:
-        quiet = (self._session.timeout.sock_read if self._session else None) or _QUIET
-        parts, size, begin, since = [], 0, time.monotonic(), 0
-        async for part in self.content.iter_any():
-            size += len(part)
-            if time.monotonic() > begin + quiet:
-                if size - since < _SLOWEST * quiet:
-                    raise TimeoutError(f"only {size - since} bytes arrived in {quiet:.0f} s")
-                begin, since = time.monotonic(), size
+    async def _read_content(self) -> bytes:
+        timeout = (self._session.timeout.sock_read if self._session else None) or _DEFAULT_TIMEOUT
+        chunks, size, checked_at, checked_size = [], 0, time.monotonic(), 0
+        async for chunk in self.content.iter_any():
+            size += len(chunk)
+            if time.monotonic() > checked_at + timeout:
+                if size - checked_size < _MIN_BYTES_PER_SECOND * timeout:
+                    raise TimeoutError(f"only {size - checked_size} bytes arrived in {timeout:.0f} s")
+                checked_at, checked_size = time.monotonic(), size
             if size > urls.MAX_BYTES:
-                whole = self.status == 200 and "Range" in self.request_info.headers
+                is_whole_file = self.status == 200 and "Range" in self.request_info.headers
                 raise urls.TooLarge(
-                    "the whole file, which the server sent instead of the requested range," if whole else "the response"
+                    "the whole file, which the server sent instead of the requested range,"
+                    if is_whole_file
+                    else "the response"
                 )
-            parts.append(part)
-        body = Body(b"".join(parts))
+            chunks.append(chunk)
+        body = Body(b"".join(chunks))
         body.headers = self.headers
         return body
 
@@ -71,21 +73,21 @@ def refuse_other_hosts() -> aiohttp.TraceConfig:
 
     Redirections to the servers in the environment variable TORCHDALI_REDIRECT_HOSTS are allowed.
     """
-    traces = aiohttp.TraceConfig()
-    traces.on_request_redirect.append(_check_redirect)
-    return traces
+    config = aiohttp.TraceConfig()
+    config.on_request_redirect.append(_check_redirect)
+    return config
 
 
 async def _check_redirect(
-    _session: aiohttp.ClientSession, _context: SimpleNamespace, about: aiohttp.TraceRequestRedirectParams
+    _session: aiohttp.ClientSession, _context: SimpleNamespace, redirect: aiohttp.TraceRequestRedirectParams
 ) -> None:
-    headers = about.response.headers
-    to = about.response.url.join(URL(headers.get("Location") or headers.get("URI") or ""))
+    headers = redirect.response.headers
+    target = redirect.response.url.join(URL(headers.get("Location") or headers.get("URI") or ""))
     allowed = os.environ.get("TORCHDALI_REDIRECT_HOSTS", "").split(",")
-    upgraded = (about.url.scheme, to.scheme) == ("http", "https") and to.is_default_port()
-    same = to.host == about.url.host and (to.port == about.url.port or upgraded)
-    if not same and to.host not in allowed and "*" not in allowed:
+    is_upgrade = (redirect.url.scheme, target.scheme) == ("http", "https") and target.is_default_port()
+    is_same_host = target.host == redirect.url.host and (target.port == redirect.url.port or is_upgrade)
+    if not is_same_host and target.host not in allowed and "*" not in allowed:
         raise PermissionError(
-            f"the server must not redirect to another host, got {to.host}:{to.port}. "
-            f"If you trust this host, read its URL, or set TORCHDALI_REDIRECT_HOSTS={to.host} in the environment"
+            f"the server must not redirect to another host, got {target.host}:{target.port}. "
+            f"If you trust this host, read its URL, or set TORCHDALI_REDIRECT_HOSTS={target.host} in the environment"
         )

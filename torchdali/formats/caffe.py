@@ -11,14 +11,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from torchdali.formats.protobuf import BYTES, VARINT, Field, fields, read_floats, read_integers
+from torchdali.formats.protobuf import BYTES, VARINT, Field, read_fields, read_floats, read_integers
 
-__all__ = ["Proto", "datum", "proto_numbers", "protos"]
+__all__ = ["Proto", "parse_datum", "parse_protos", "read_numbers"]
 
 FLOAT, INT32, BYTE, STRING = 1, 2, 3, 4
 
 
-def datum(data: memoryview) -> tuple[tuple[int, int], int | None]:
+def parse_datum(data: memoryview) -> tuple[tuple[int, int], int | None]:
     """Return the position of the data in a `Datum`, and the label.
 
     The position is the start and the end of the data. The label is None if the `Datum` has no label.
@@ -27,17 +27,17 @@ def datum(data: memoryview) -> tuple[tuple[int, int], int | None]:
         ValueError: The message is damaged.
     """
     content, label = (0, 0), None
-    for number, kind, begin, end in fields(data):
+    for number, kind, begin, end in read_fields(data):
         if number == 4 and kind == BYTES:
             content = begin, end
         elif number == 5 and kind == VARINT:
-            label = _int32(begin)
+            label = _to_int32(begin)
     return content, label
 
 
-def _int32(value: int) -> int:
-    low = value & 0xFFFFFFFF
-    return low - (1 << 32) if low >> 31 else low
+def _to_int32(value: int) -> int:
+    low_bits = value & 0xFFFFFFFF
+    return low_bits - (1 << 32) if low_bits >> 31 else low_bits
 
 
 class Proto(NamedTuple):
@@ -57,32 +57,32 @@ class Proto(NamedTuple):
     numbers: tuple[Field, ...]
 
 
-def protos(data: memoryview) -> list[Proto]:
+def parse_protos(data: memoryview) -> list[Proto]:
     """Return the tensors of a `TensorProtos` message.
 
     Raises:
         ValueError: The message is damaged.
     """
-    return [_proto(data, begin, end) for n, kind, begin, end in fields(data) if n == 1 and kind == BYTES]
+    return [_parse_proto(data, begin, end) for n, kind, begin, end in read_fields(data) if n == 1 and kind == BYTES]
 
 
-def _proto(data: memoryview, begin: int, end: int) -> Proto:
+def _parse_proto(data: memoryview, begin: int, end: int) -> Proto:
     dims: list[int] = []
     numbers: list[Field] = []
     dtype, content = 0, None
-    for number, kind, at, stop in fields(data, begin, end):
+    for number, kind, start, stop in read_fields(data, begin, end):
         if number == 1:
-            dims += read_integers(data, [(number, kind, at, stop)])
+            dims += read_integers(data, [(number, kind, start, stop)])
         elif number == 2 and kind == VARINT:
-            dtype = at
+            dtype = start
         elif number in (5, 6) and kind == BYTES and content is None:
-            content = at, stop
+            content = start, stop
         elif number in (3, 4):
-            numbers.append((number, kind, at, stop))
+            numbers.append((number, kind, start, stop))
     return Proto(tuple(dims), dtype, content, tuple(numbers))
 
 
-def proto_numbers(data: memoryview, proto: Proto) -> npt.NDArray[np.float32] | npt.NDArray[np.int32]:
+def read_numbers(data: memoryview, proto: Proto) -> npt.NDArray[np.float32] | npt.NDArray[np.int32]:
     """Return the numbers of a float32 or int32 tensor.
 
     Raises:
@@ -92,4 +92,4 @@ def proto_numbers(data: memoryview, proto: Proto) -> npt.NDArray[np.float32] | n
         return read_floats(data, proto.numbers)
     if proto.dtype != INT32:
         raise ValueError(f"a tensor's type must be float ({FLOAT}) or int32 ({INT32}), got {proto.dtype}")
-    return np.array([_int32(value) for value in read_integers(data, proto.numbers)], np.int32)
+    return np.array([_to_int32(value) for value in read_integers(data, proto.numbers)], np.int32)

@@ -19,16 +19,16 @@ import numpy.typing as npt
 from torchdali.codecs.signatures import described_file
 from torchdali.forks import cached_property
 from torchdali.formats.coco_masks import Mask
-from torchdali.formats.shared_folder import open_named
+from torchdali.formats.shared_folder import open_for_reading
 
-__all__ = ["Annotations", "Form", "Outlines", "parse"]
+__all__ = ["AnnotationOptions", "Annotations", "Outlines", "parse"]
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True)
-class Form:
+class AnnotationOptions:
     """Options for the content and format of annotations.
 
     Attributes:
@@ -74,12 +74,12 @@ class Outlines:
     vertices: Floats
 
     @classmethod
-    def none(cls, images: int) -> Outlines:
-        """Create the outlines of `images` images that have no polygons."""
-        counts = np.zeros(images, np.int64)
+    def empty(cls, image_count: int) -> Outlines:
+        """Create the outlines of `image_count` images that have no polygons."""
+        counts = np.zeros(image_count, np.int64)
         return cls(counts, np.empty((0, 3), np.int32), counts, np.empty((0, 2), np.float32))
 
-    def of(self, image: int) -> tuple[Ints, Floats]:
+    def select_image(self, image: int) -> tuple[Ints, Floats]:
         """Return copies of the polygons and vertices of an image."""
         polygons, vertices = self._starts
         return (
@@ -104,7 +104,7 @@ class Annotations:
         labels: ``(N,)``.
         sizes: Height and width of each image.
         segmentations: For each image, a list with one item per box: the polygons or the run-length code of the box's
-            mask, or None. The outer list is empty if `Form.masks` is False.
+            mask, or None. The outer list is empty if `AnnotationOptions.masks` is False.
     """
 
     names: list[str]
@@ -117,7 +117,7 @@ class Annotations:
     segmentations: list[list[Any]]
 
 
-def parse(path: str, form: Form) -> Annotations:
+def parse(path: str, options: AnnotationOptions) -> Annotations:
     """Read annotations from a JSON file.
 
     Raises:
@@ -125,20 +125,20 @@ def parse(path: str, form: Form) -> Annotations:
         ValueError: A box does not have four numbers.
     """
     try:
-        with _without_collections():
-            return _Collector(_read(path), form).collect()
+        with _disable_garbage_collector():
+            return _Collector(_read(path), options).collect()
     except OSError as error:
         raise RuntimeError(f"could not open the annotations file {path}: {error.strerror}") from None
     except _NotFiniteError as error:
         raise RuntimeError(f"{path}: {error} must be finite. Correct the value, or remove the annotation") from None
     except RecursionError as error:
-        raise _no_json(path, error) from None
+        raise _json_error(path, error) from None
     except (TypeError, KeyError, AttributeError, OverflowError) as error:
         raise RuntimeError(f"{path} isn't a valid COCO annotation file: {type(error).__name__}: {error}") from None
 
 
 @contextlib.contextmanager
-def _without_collections() -> Iterator[None]:
+def _disable_garbage_collector() -> Iterator[None]:
     """Disable the garbage collector inside a ``with`` block.
 
     The block creates millions of objects, and the garbage collector would traverse these objects repeatedly.
@@ -152,7 +152,7 @@ def _without_collections() -> Iterator[None]:
             gc.enable()
 
 
-_NO_BOX = (0, 0, 0, 0)
+_EMPTY_BOX = (0, 0, 0, 0)
 
 
 class _NotFiniteError(Exception):
@@ -160,23 +160,23 @@ class _NotFiniteError(Exception):
 
 
 def _read(path: str) -> Mapping[str, Any]:
-    with open_named(path) as file:
+    with open_for_reading(path) as file:
         text = file.read()
     try:
         data = json.loads(text)
     except ValueError as error:  # not JSON, or an integer with too many digits
-        raise _no_json(path, error) from None
+        raise _json_error(path, error) from None
     return data if isinstance(data, dict) else {}
 
 
-def _no_json(path: str, error: Exception) -> RuntimeError:
+def _json_error(path: str, error: Exception) -> RuntimeError:
     return RuntimeError(f"{path} isn't JSON: {error}{described_file(path, 'JSON')}")
 
 
-def _boxes(listed: list[Any]) -> npt.NDArray[np.float64]:
-    boxes = [annotation.get("bbox", _NO_BOX) for annotation in listed]
+def _read_boxes(annotations: list[Any]) -> npt.NDArray[np.float64]:
+    boxes = [annotation.get("bbox", _EMPTY_BOX) for annotation in annotations]
     if None in boxes:
-        number = listed[boxes.index(None)].get("id")
+        number = annotations[boxes.index(None)].get("id")
         raise TypeError(f"the bbox of annotation {number} must be a list, got null")
     if set(map(len, boxes)) - {4}:
         box = next(box for box in boxes if len(box) != 4)
@@ -188,17 +188,17 @@ def _boxes(listed: list[Any]) -> npt.NDArray[np.float64]:
         raise TypeError(f"bbox: {error}") from None
     is_finite = _are_finite(numbers).all(1)
     if not is_finite.all():
-        wrong = listed[int(is_finite.argmin())]
-        place = f"annotation {wrong.get('id')} of image {wrong.get('image_id')}"
-        raise _NotFiniteError(f"the bbox {wrong['bbox']} of {place}")
+        invalid = annotations[int(is_finite.argmin())]
+        location = f"annotation {invalid.get('id')} of image {invalid.get('image_id')}"
+        raise _NotFiniteError(f"the bbox {invalid['bbox']} of {location}")
     return numbers
 
 
-_MOST = float(np.finfo(np.float32).max) / 4  # sums and differences of two allowed numbers don't overflow float32
+_MAX_NUMBER = float(np.finfo(np.float32).max) / 4  # sums and differences of two allowed numbers don't overflow float32
 
 
 def _are_finite(numbers: npt.NDArray[Any]) -> Mask:
-    finite: Mask = np.abs(numbers) <= _MOST
+    finite: Mask = np.abs(numbers) <= _MAX_NUMBER
     return finite
 
 
@@ -214,83 +214,85 @@ def _check_ids(images: Iterable[Any]) -> None:
 class _Collector:
     """Collects the annotations of the selected images."""
 
-    def __init__(self, data: Mapping[str, Any], form: Form) -> None:
-        self._form = form
+    def __init__(self, data: Mapping[str, Any], options: AnnotationOptions) -> None:
+        self._options = options
         categories = [category["id"] for category in data.get("categories", ())]
-        self._labels = {number: place for place, number in enumerate(categories, 1)}
+        self._labels = {number: index for index, number in enumerate(categories, 1)}
         _check_ids(data.get("images", ()))
-        self._images = self._chosen(data.get("images", ()))
-        places = {number: place for place, number in enumerate({i["id"]: 0 for i in self._images})}
-        listed = [a for a in data.get("annotations", ()) if a.get("image_id") in places]
+        self._images = self._select_images(data.get("images", ()))
+        indices = {number: index for index, number in enumerate({i["id"]: 0 for i in self._images})}
+        annotations = [a for a in data.get("annotations", ()) if a.get("image_id") in indices]
         if any(a.get("image_id") != a.get("image_id") for a in data.get("annotations", ())):
             raise _NotFiniteError("image_id NaN")
-        boxes = _boxes(listed)
-        kept = np.flatnonzero(self._counts(listed, boxes))
-        self._listed, self._boxes = [listed[place] for place in kept.tolist()], boxes[kept]
-        of = np.array([places[annotation["image_id"]] for annotation in self._listed], np.int64)
+        boxes = _read_boxes(annotations)
+        selected = np.flatnonzero(self._find_selected(annotations, boxes))
+        self._annotations, self._boxes = [annotations[index] for index in selected.tolist()], boxes[selected]
+        image_indices = np.array([indices[annotation["image_id"]] for annotation in self._annotations], np.int64)
         # NumPy sorts 16-bit numbers several times as fast as 64-bit numbers.
-        order = np.argsort(of.astype(np.min_scalar_type(len(places))), kind="stable")
-        ends = np.searchsorted(of[order], np.arange(len(places)), "right")
-        parts = np.split(order, ends[:-1]) if len(places) else []
-        self._by_image = dict(zip(places, parts, strict=True))
+        order = np.argsort(image_indices.astype(np.min_scalar_type(len(indices))), kind="stable")
+        ends = np.searchsorted(image_indices[order], np.arange(len(indices)), "right")
+        parts = np.split(order, ends[:-1]) if len(indices) else []
+        self._by_image = dict(zip(indices, parts, strict=True))
 
-    def _chosen(self, images: Iterable[Any]) -> list[Any]:
-        if self._form.images is None:
+    def _select_images(self, images: Iterable[Any]) -> list[Any]:
+        if self._options.images is None:
             return sorted(images, key=lambda image: image["id"])
-        named = {image["file_name"]: image for image in images}
-        return [named[name] for name in self._form.images if name in named]
+        by_name = {image["file_name"]: image for image in images}
+        return [by_name[name] for name in self._options.images if name in by_name]
 
-    def _counts(self, listed: list[Any], boxes: npt.NDArray[np.float64]) -> Mask:
-        counts: Mask = np.logical_and(*(boxes[:, 2:] >= self._form.size_threshold).T)
-        if not self._form.include_iscrowd:
-            counts &= np.fromiter((not annotation.get("iscrowd", 0) for annotation in listed), np.bool_, len(listed))
-        return counts
+    def _find_selected(self, annotations: list[Any], boxes: npt.NDArray[np.float64]) -> Mask:
+        is_selected: Mask = np.logical_and(*(boxes[:, 2:] >= self._options.size_threshold).T)
+        if not self._options.include_iscrowd:
+            is_selected &= np.fromiter(
+                (not annotation.get("iscrowd", 0) for annotation in annotations), np.bool_, len(annotations)
+            )
+        return is_selected
 
     def collect(self) -> Annotations:
         """Return the annotations of the selected images."""
-        form = self._form
-        if form.skip_empty:
+        options = self._options
+        if options.skip_empty:
             self._images = [i for i in self._images if len(self._by_image[i["id"]])]
         parts = [self._by_image[image["id"]] for image in self._images]
         order = np.concatenate([np.empty(0, np.int64), *parts])
         counts = np.array([len(part) for part in parts], np.int32)
-        sizes = [_size(image) for image in self._images]
+        sizes = [_read_size(image) for image in self._images]
         boxes = self._boxes[order].astype(np.float32)
         segmentations: list[list[Any]] = []
-        if form.polygons or form.masks:
-            shapes = [annotation.get("segmentation") for annotation in self._listed]
-            segmentations = [[shapes[place] for place in part.tolist()] for part in parts]
-        outlines = Outlines.none(len(parts))
-        if form.polygons:
-            outlines = _make_outlines(segmentations, sizes if form.ratio else None)
+        if options.polygons or options.masks:
+            shapes = [annotation.get("segmentation") for annotation in self._annotations]
+            segmentations = [[shapes[index] for index in part.tolist()] for part in parts]
+        outlines = Outlines.empty(len(parts))
+        if options.polygons:
+            outlines = _make_outlines(segmentations, sizes if options.ratio else None)
         return Annotations(
-            [_file_name(image) for image in self._images],
+            [_read_file_name(image) for image in self._images],
             np.array([image["id"] for image in self._images], np.int32),
             counts,
-            self._place(boxes, counts, sizes),
-            self._label_numbers()[order],
+            self._convert_boxes(boxes, counts, sizes),
+            self._collect_labels()[order],
             outlines,
             sizes,
-            segmentations if form.masks else [],
+            segmentations if options.masks else [],
         )
 
-    def _label_numbers(self) -> Ints:
-        numbers = [annotation["category_id"] for annotation in self._listed]
+    def _collect_labels(self) -> Ints:
+        numbers = [annotation["category_id"] for annotation in self._annotations]
         if any(number != number for number in numbers):
             raise _NotFiniteError("category_id NaN")
-        if not self._form.avoid_class_remapping:
+        if not self._options.avoid_class_remapping:
             numbers = [self._labels.get(number, 0) for number in numbers]
         return np.array(numbers, np.int32)
 
-    def _place(self, boxes: Floats, counts: Ints, sizes: list[tuple[int, int]]) -> Floats:
-        if self._form.ltrb:
+    def _convert_boxes(self, boxes: Floats, counts: Ints, sizes: list[tuple[int, int]]) -> Floats:
+        if self._options.ltrb:
             boxes[:, 2:] += boxes[:, :2]
-        if self._form.ratio:
+        if self._options.ratio:
             boxes /= np.repeat(_extents(sizes), counts, axis=0)[:, [1, 0, 1, 0]]
         return boxes
 
 
-def _size(image: Any) -> tuple[int, int]:
+def _read_size(image: Any) -> tuple[int, int]:
     try:
         return int(image.get("height", 0)), int(image.get("width", 0))
     except (ValueError, OverflowError):
@@ -298,7 +300,7 @@ def _size(image: Any) -> tuple[int, int]:
         raise TypeError(f"height and width of image {image['id']} must be numbers of pixels, got {size}") from None
 
 
-def _file_name(image: Any) -> str:
+def _read_file_name(image: Any) -> str:
     name = image["file_name"]
     if not isinstance(name, str) or "\0" in name:
         raise TypeError(f"the file_name of image {image['id']} must be a string without NUL characters, got {name!r}")
@@ -307,36 +309,36 @@ def _file_name(image: Any) -> str:
 
 def _make_outlines(segmentations: Iterable[list[Any]], sizes: list[tuple[int, int]] | None) -> Outlines:
     """Collect the polygons of all images. If `sizes` isn't None, divide the vertices by the image's size."""
-    rows: list[list[float]] = []
-    masks: list[int] = []
+    polygons: list[list[float]] = []
+    mask_indices: list[int] = []
     ends: list[int] = []
-    for of_image in segmentations:
-        for mask, segmentation in enumerate(of_image):
+    for image_segmentations in segmentations:
+        for mask_index, segmentation in enumerate(image_segmentations):
             if isinstance(segmentation, list):  # run-length codes have no polygons
-                rows += segmentation
-                masks += [mask] * len(segmentation)
-        ends.append(len(rows))
-    places = np.array([0, *ends], np.int64)
-    counts = places[1:] - places[:-1]
-    lengths, vertices = _vertices(rows)
+                polygons += segmentation
+                mask_indices += [mask_index] * len(segmentation)
+        ends.append(len(polygons))
+    polygon_starts = np.array([0, *ends], np.int64)
+    polygon_counts = polygon_starts[1:] - polygon_starts[:-1]
+    lengths, vertices = _read_vertices(polygons)
     stops = np.concatenate([[0], np.cumsum(lengths)])
-    before = stops[places]
-    vertex_counts = before[1:] - before[:-1]
+    vertex_starts = stops[polygon_starts]
+    vertex_counts = vertex_starts[1:] - vertex_starts[:-1]
     if sizes is not None:
         vertices /= np.repeat(_extents(sizes)[:, ::-1], vertex_counts, axis=0)
-    of = np.repeat(before[:-1], counts)
-    table = np.stack([np.array(masks, np.int64), stops[:-1] - of, stops[1:] - of], 1)
-    return Outlines(counts, table.astype(np.int32), vertex_counts, vertices)
+    image_starts = np.repeat(vertex_starts[:-1], polygon_counts)
+    table = np.stack([np.array(mask_indices, np.int64), stops[:-1] - image_starts, stops[1:] - image_starts], 1)
+    return Outlines(polygon_counts, table.astype(np.int32), vertex_counts, vertices)
 
 
-def _vertices(rows: list[list[float]]) -> tuple[npt.NDArray[np.int64], Floats]:
+def _read_vertices(polygons: list[list[float]]) -> tuple[npt.NDArray[np.int64], Floats]:
     """Return the number of vertices of each polygon, and all vertices ``(V, 2)``."""
-    if set(map(type, rows)) - {list}:
+    if set(map(type, polygons)) - {list}:
         raise TypeError("segmentation: a polygon must be a list of numbers")
-    sizes = np.fromiter(map(len, rows), np.int64, len(rows))
+    sizes = np.fromiter(map(len, polygons), np.int64, len(polygons))
     if (sizes % 2).any():
-        rows, sizes = [row[: len(row) // 2 * 2] for row in rows], sizes // 2 * 2
-    flat = itertools.chain.from_iterable(rows)
+        polygons, sizes = [polygon[: len(polygon) // 2 * 2] for polygon in polygons], sizes // 2 * 2
+    flat = itertools.chain.from_iterable(polygons)
     try:
         with np.errstate(over="ignore"):
             numbers = np.fromiter(flat, np.float32, int(sizes.sum()))

@@ -24,7 +24,7 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 Steps: TypeAlias = npt.NDArray[np.int64]
 """Coordinates along an outline, in fifths of a pixel."""
 
-_MOST_PIXELS = 1 << 30
+_MAX_PIXELS = 1 << 30
 _SCALE = 5  # steps per pixel along the outline of a polygon
 STEPS = 1 << 20  # maximum number of steps of an outline that are processed together
 
@@ -42,23 +42,23 @@ def draw(size: tuple[int, int], segmentations: Sequence[Any], labels: npt.NDArra
         ValueError: The image is empty or too large, or a mask is invalid or has another size.
     """
     height, width = size
-    if height < 1 or width < 1 or height * width > _MOST_PIXELS:
-        raise ValueError(f"an image with masks must have 1 to {_MOST_PIXELS} pixels, got {height} by {width}")
+    if height < 1 or width < 1 or height * width > _MAX_PIXELS:
+        raise ValueError(f"an image with masks must have 1 to {_MAX_PIXELS} pixels, got {height} by {width}")
     canvas = np.zeros((height, width), np.int32)
     pairs = zip(segmentations, labels.tolist(), strict=True)
     for segmentation, label in sorted(pairs, key=operator.itemgetter(1)):
         if segmentation:
-            canvas[_mask(segmentation, height, width)] = label
+            canvas[_draw_mask(segmentation, height, width)] = label
     return canvas
 
 
-def _mask(segmentation: Any, height: int, width: int) -> Mask:
+def _draw_mask(segmentation: Any, height: int, width: int) -> Mask:
     if isinstance(segmentation, list):
         with np.errstate(over="ignore"):
-            rows = [np.array(row[: len(row) // 2 * 2], np.float32) for row in segmentation]
-        if not all(np.isfinite(row).all() for row in rows):
+            polygons = [np.array(polygon[: len(polygon) // 2 * 2], np.float32) for polygon in segmentation]
+        if not all(np.isfinite(polygon).all() for polygon in polygons):
             raise ValueError("the vertices of a polygon must be finite")
-        filled = [fill_polygon(row.reshape(-1, 2), height, width) for row in rows]
+        filled = [fill_polygon(polygon.reshape(-1, 2), height, width) for polygon in polygons]
         return functools.reduce(np.logical_or, filled, np.zeros((height, width), np.bool_))
     runs, size = segmentation.get("counts"), segmentation.get("size")
     if isinstance(runs, str):
@@ -112,17 +112,17 @@ def uncompress(text: str) -> list[int]:
 
 def fill_polygon(points: npt.NDArray[np.float32], height: int, width: int) -> Mask:
     """Create a mask from a polygon with the vertices ``(n, 2)``, x and y in pixels."""
-    turns = np.zeros(height * width, np.int64)
+    crossings = np.zeros(height * width, np.int64)
     if len(points):
         limit = _SCALE * 4 * (height + width)  # vertices this far outside of the image can be clipped
         corners = np.clip(_SCALE * points.astype(np.float64) + 0.5, -limit, limit).astype(np.int64)
-        for u, v in _outline(corners):
-            turns += _crossings(u, v, height, width)
-    filled: Mask = np.cumsum(turns) % 2 == 1
+        for u, v in _trace_outline(corners):
+            crossings += _count_crossings(u, v, height, width)
+    filled: Mask = np.cumsum(crossings) % 2 == 1
     return filled.reshape(width, height).T
 
 
-def _crossings(u: Steps, v: Steps, height: int, width: int) -> Steps:
+def _count_crossings(u: Steps, v: Steps, height: int, width: int) -> Steps:
     """Count how often a section of the outline crosses each column of pixels at each row."""
     steps = np.flatnonzero(u[1:] != u[:-1]) + 1
     x = (np.where(u[steps] < u[steps - 1], u[steps], u[steps] - 1) + 0.5) / _SCALE - 0.5
@@ -133,7 +133,7 @@ def _crossings(u: Steps, v: Steps, height: int, width: int) -> Steps:
     return np.bincount(columns * height + rows, minlength=height * width + 1)[: height * width]
 
 
-def _outline(corners: Steps) -> Iterator[tuple[Steps, Steps]]:
+def _trace_outline(corners: Steps) -> Iterator[tuple[Steps, Steps]]:
     """Trace the edges of a polygon. On each edge, move in steps along the edge's longer axis.
 
     Yield sections of the outline. Each section begins with the last position of the previous section.
@@ -143,23 +143,23 @@ def _outline(corners: Steps) -> Iterator[tuple[Steps, Steps]]:
     blocks = np.cumsum(counts) // STEPS
     last = np.empty((2, 0), np.int64)
     for begin, end in itertools.pairwise([0, *(np.flatnonzero(np.diff(blocks)) + 1).tolist(), len(corners)]):
-        part = np.concatenate([last, _walk_edges(corners[begin:end], ends[begin:end], counts[begin:end])], 1)
-        last = part[:, -1:]
-        yield part[0], part[1]
+        section = np.concatenate([last, _walk_edges(corners[begin:end], ends[begin:end], counts[begin:end])], 1)
+        last = section[:, -1:]
+        yield section[0], section[1]
 
 
 def _walk_edges(starts: Steps, ends: Steps, counts: Steps) -> Steps:
     """Return all positions on edges of a polygon, ``(2, n)``."""
     extent = np.abs(ends - starts)
-    flat = extent[:, 0] >= extent[:, 1]
-    axis = np.where(flat, 0, 1)
-    each = np.arange(len(starts))
-    flipped = starts[each, axis] > ends[each, axis]
-    low, high = (np.where(flipped[:, None], one, other) for one, other in ((ends, starts), (starts, ends)))
-    slope = (high[each, 1 - axis] - low[each, 1 - axis]) / np.maximum(counts - 1, 1)
-    of = np.repeat(each, counts)
-    steps = np.arange(len(of)) - np.repeat(np.cumsum(counts) - counts, counts)
-    steps = np.where(flipped[of], counts[of] - 1 - steps, steps)
-    along = steps + low[each, axis][of]
-    across = (low[each, 1 - axis][of] + slope[of] * steps + 0.5).astype(np.int64)
-    return np.where(flat[of], (along, across), (across, along))
+    is_horizontal = extent[:, 0] >= extent[:, 1]
+    axis = np.where(is_horizontal, 0, 1)
+    edges = np.arange(len(starts))
+    is_flipped = starts[edges, axis] > ends[edges, axis]
+    low, high = (np.where(is_flipped[:, None], one, other) for one, other in ((ends, starts), (starts, ends)))
+    slope = (high[edges, 1 - axis] - low[edges, 1 - axis]) / np.maximum(counts - 1, 1)
+    edge_indices = np.repeat(edges, counts)
+    steps = np.arange(len(edge_indices)) - np.repeat(np.cumsum(counts) - counts, counts)
+    steps = np.where(is_flipped[edge_indices], counts[edge_indices] - 1 - steps, steps)
+    along = steps + low[edges, axis][edge_indices]
+    across = (low[edges, 1 - axis][edge_indices] + slope[edge_indices] * steps + 0.5).astype(np.int64)
+    return np.where(is_horizontal[edge_indices], (along, across), (across, along))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from torchdali.formats.coco import Annotations, Outlines
-from torchdali.formats.shared_folder import open_named, write_whole
+from torchdali.formats.shared_folder import open_for_reading, write_atomically
 
 __all__ = ["load", "save"]
 
@@ -24,12 +24,12 @@ _TABLES: dict[str, tuple[str, Any, int]] = {
     "vertices_count.dat": ("vertex_counts", np.int64, 1),
     "vertices.dat": ("vertices", np.float32, 2),
 }
-_STARTS = {
+_OFFSETS = {
     "offsets.dat": ("counts", np.int32),
     "polygon_offset.dat": ("polygon_counts", np.int64),
     "vertices_offset.dat": ("vertex_counts", np.int64),
 }
-_OF_POLYGONS = ("polygons_count.dat", "polygon_data.dat", "vertices_count.dat", "vertices.dat")
+_POLYGON_TABLES = ("polygons_count.dat", "polygon_data.dat", "vertices_count.dat", "vertices.dat")
 
 
 def save(annotations: Annotations, folder: str) -> None:
@@ -40,15 +40,15 @@ def save(annotations: Annotations, folder: str) -> None:
     """
     columns = {**vars(annotations), **vars(annotations.outlines)}
     tables = {name: (columns[field], dtype, width) for name, (field, dtype, width) in _TABLES.items()}
-    for name, (field, dtype) in _STARTS.items():
+    for name, (field, dtype) in _OFFSETS.items():
         counts = columns[field]
         tables[name] = (np.cumsum(counts) - counts, dtype, 1)
     try:
         for name, (values, dtype, width) in tables.items():
             count = np.uint32(values.size // width).tobytes()
-            write_whole(os.path.join(folder, name), [count, values.astype(dtype).tobytes()])
-        lines = "".join(f"{name}\n" for name in annotations.names)
-        write_whole(os.path.join(folder, "filenames.dat"), [lines.encode("utf-8", "surrogateescape")])
+            write_atomically(os.path.join(folder, name), [count, values.astype(dtype).tobytes()])
+        text = "".join(f"{name}\n" for name in annotations.names)
+        write_atomically(os.path.join(folder, "filenames.dat"), [text.encode("utf-8", "surrogateescape")])
     except OSError as error:
         raise RuntimeError(f"cannot save annotations in {folder}: {error.strerror}") from None
 
@@ -64,30 +64,30 @@ def load(folder: str, polygons: bool, ids: bool) -> Annotations:
         RuntimeError: The tables cannot be read, or contradict each other.
     """
     try:
-        with open_named(os.path.join(folder, "filenames.dat")) as file:
+        with open_for_reading(os.path.join(folder, "filenames.dat")) as file:
             names = file.read().decode("utf-8", "surrogateescape").splitlines()
         arrays = {
-            field: _table(folder, name)
+            field: _read_table(folder, name)
             for name, (field, _, _) in _TABLES.items()
-            if (polygons or name not in _OF_POLYGONS) and (ids or field != "ids")
+            if (polygons or name not in _POLYGON_TABLES) and (ids or field != "ids")
         }
     except OSError as error:
         raise RuntimeError(f"no files found: cannot read annotations in {folder}: {error.strerror}") from None
     arrays["boxes"] = arrays["boxes"].reshape(-1, 4)
-    outlines = Outlines.none(len(names))
+    outlines = Outlines.empty(len(names))
     if polygons:
         fields = ("polygon_counts", "polygons", "vertex_counts", "vertices")
         outlines = Outlines(*(arrays[field] for field in fields))
-    numbers = arrays["ids"] if ids else np.zeros(len(names), np.int32)
-    annotations = Annotations(names, numbers, arrays["counts"], arrays["boxes"], arrays["labels"], outlines, [], [])
-    if not _go_together(annotations, outlines):
+    image_ids = arrays["ids"] if ids else np.zeros(len(names), np.int32)
+    annotations = Annotations(names, image_ids, arrays["counts"], arrays["boxes"], arrays["labels"], outlines, [], [])
+    if not _are_consistent(annotations, outlines):
         raise RuntimeError(
             f"the files of the saved annotations in {folder} contradict each other. Save the annotations again"
         )
     return annotations
 
 
-def _go_together(annotations: Annotations, outlines: Outlines) -> bool:
+def _are_consistent(annotations: Annotations, outlines: Outlines) -> bool:
     tables = (
         (annotations.counts, annotations.boxes),
         (annotations.counts, annotations.labels),
@@ -100,9 +100,9 @@ def _go_together(annotations: Annotations, outlines: Outlines) -> bool:
     )
 
 
-def _table(folder: str, name: str) -> Any:
+def _read_table(folder: str, name: str) -> Any:
     _, dtype, width = _TABLES[name]
-    with open_named(os.path.join(folder, name)) as file:
+    with open_for_reading(os.path.join(folder, name)) as file:
         data = file.read()
     count = int.from_bytes(data[:4], "little") * width
     if len(data) != 4 + count * np.dtype(dtype).itemsize or (name == "boxes.dat" and count % 4):

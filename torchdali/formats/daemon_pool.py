@@ -30,15 +30,15 @@ class DaemonPool:
     """
 
     def __init__(self, count: int, name: str) -> None:
-        self._count, self._name = count, name
+        self._max_threads, self._name = count, name
         self._lock, self._closed = ForkSafeLock(), False
-        self._begin()
+        self._create_queue()
         close_at_end(self)
 
-    def _begin(self) -> None:
-        self._started, self._process = 0, os.getpid()
+    def _create_queue(self) -> None:
+        self._thread_count, self._process = 0, os.getpid()
         self._queue: _Queue = queue.SimpleQueue()
-        weakref.finalize(self, _end, self._queue, self._process).atexit = False
+        weakref.finalize(self, _end_threads, self._queue, self._process).atexit = False
 
     def submit(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
         """Call a function in a thread of the pool, and return its future.
@@ -51,16 +51,16 @@ class DaemonPool:
                 future.cancel()
                 return future
             if self._process != os.getpid():
-                self._begin()  # the parent's threads do not exist in a forked process
+                self._create_queue()  # the parent's threads do not exist in a forked process
             self._queue.put((future, function, arguments))
-            if self._started < self._count:
-                name = f"{self._name}-{self._started}"
-                Thread(_work, (self._queue,), name).start()
-                self._started += 1
+            if self._thread_count < self._max_threads:
+                name = f"{self._name}-{self._thread_count}"
+                Thread(_run_tasks, (self._queue,), name).start()
+                self._thread_count += 1
         return future
 
     @property
-    def waiting(self) -> int:
+    def queued_count(self) -> int:
         """Approximate number of tasks that no thread has started yet."""
         return self._queue.qsize()
 
@@ -68,10 +68,10 @@ class DaemonPool:
         """Cancel the tasks that no thread has started yet, and end the threads."""
         with self._lock:  # no task may be added after the end marker
             self._closed = True
-            _end(self._queue, self._process)
+            _end_threads(self._queue, self._process)
 
 
-def _work(tasks: _Queue) -> None:
+def _run_tasks(tasks: _Queue) -> None:
     """Run tasks until the pool ends. Between tasks, the thread has no reference to the pool or to a task."""
     while (task := tasks.get()) is not None:
         future, function, arguments = task
@@ -84,7 +84,7 @@ def _work(tasks: _Queue) -> None:
     tasks.put(None)  # each thread puts the end marker back for the next thread
 
 
-def _end(tasks: _Queue, process: int) -> None:
+def _end_threads(tasks: _Queue, process: int) -> None:
     if os.getpid() != process:
         return  # the tasks and threads belong to the parent process
     with contextlib.suppress(queue.Empty):

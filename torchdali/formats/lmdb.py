@@ -12,9 +12,9 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from torchdali.formats.storage import Bytes, ByteStorage, described_storage
+from torchdali.formats.storage import Bytes, ByteStorage, describe_storage
 
-__all__ = ["LmdbEntry", "data_file", "entries"]
+__all__ = ["LmdbEntry", "data_file", "read_entries"]
 
 _PAGE = struct.Struct("<QHHHH")  # number, padding, flags, lower, upper
 _NODE = struct.Struct("<HHHH")  # low and high half of the value's size, flags, size of the key
@@ -23,8 +23,8 @@ _TREE = struct.Struct("<IHHQQQQQ")  # padding or page size, flags, depth, pages 
 _BRANCH, _LEAF, _OVERFLOW = 0x01, 0x02, 0x04
 _BIG, _SUBTREE, _DUPLICATES = 0x01, 0x02, 0x04
 _MAGIC, _NO_PAGE = 0xBEEFC0DE, 0xFFFFFFFFFFFFFFFF
-_DEEPEST = 32
-_TREES, _TRANSACTION = _PAGE.size + 24, _PAGE.size + 24 + 2 * _TREE.size + 8
+_MAX_DEPTH = 32
+_TREES_OFFSET, _TRANSACTION_OFFSET = _PAGE.size + 24, _PAGE.size + 24 + 2 * _TREE.size + 8
 
 
 class LmdbEntry(NamedTuple):
@@ -40,7 +40,7 @@ def data_file(path: str) -> str:
     return os.path.join(path, "data.mdb") if os.path.isdir(path) else path
 
 
-def entries(storage: ByteStorage) -> Iterator[LmdbEntry]:
+def read_entries(storage: ByteStorage) -> Iterator[LmdbEntry]:
     """Yield the entries of the main database, in the order of the keys.
 
     Raises:
@@ -49,78 +49,80 @@ def entries(storage: ByteStorage) -> Iterator[LmdbEntry]:
     try:
         size, root, depth = _newest_tree(storage)
         if root != _NO_PAGE:
-            yield from _walk(storage, size, root, depth, iter(range(storage.size // size)))
+            yield from _walk_tree(storage, size, root, depth, iter(range(storage.size // size)))
     except (ValueError, struct.error) as error:
-        known = described_storage(storage)
-        raise RuntimeError(f"{storage.path} is not an LMDB database, or is damaged: {error}{known}") from None
+        description = describe_storage(storage)
+        raise RuntimeError(f"{storage.path} is not an LMDB database, or is damaged: {error}{description}") from None
 
 
 def _newest_tree(storage: ByteStorage) -> tuple[int, int, int]:
     """Return the page size, and the root and depth of the main tree, from the newer of the two meta pages."""
-    first = _meta(storage, 0)
+    first = _read_meta(storage, 0)
     size = first[1]
     if size < 512 or size & (size - 1) or size > 1 << 16:
         raise ValueError(f"the page size must be a power of 2 from 512 to 65536, got {size}")
-    newest = max(first, _meta(storage, size))
+    newest = max(first, _read_meta(storage, size))
     return size, newest[2], newest[3]
 
 
-def _meta(storage: ByteStorage, at: int) -> tuple[int, int, int, int]:
+def _read_meta(storage: ByteStorage, offset: int) -> tuple[int, int, int, int]:
     """Return the number of the transaction, the page size, and the root and depth of the main tree from a meta page."""
-    if storage.size < at + _TRANSACTION + 8:
+    if storage.size < offset + _TRANSACTION_OFFSET + 8:
         raise ValueError("the file is too short")
-    page = storage.read(at, _TRANSACTION + 8).data
+    page = storage.read(offset, _TRANSACTION_OFFSET + 8).data
     magic, version = _META.unpack_from(page, _PAGE.size)
     if magic != _MAGIC:
         raise ValueError(f"a meta page must begin with {_MAGIC:#x}, got {magic:#x}")
     if version != 1:
         raise ValueError(f"the version of the data format must be 1, got {version}")
-    page_size, *_ = _TREE.unpack_from(page, _TREES)
-    _, _, depth, *_, root = _TREE.unpack_from(page, _TREES + _TREE.size)
-    (transaction,) = struct.unpack_from("<Q", page, _TRANSACTION)
+    page_size, *_ = _TREE.unpack_from(page, _TREES_OFFSET)
+    _, _, depth, *_, root = _TREE.unpack_from(page, _TREES_OFFSET + _TREE.size)
+    (transaction,) = struct.unpack_from("<Q", page, _TRANSACTION_OFFSET)
     return transaction, page_size, root, depth
 
 
-def _walk(storage: ByteStorage, size: int, number: int, depth: int, unread: Iterator[int]) -> Iterator[LmdbEntry]:
+def _walk_tree(
+    storage: ByteStorage, size: int, number: int, depth: int, page_budget: Iterator[int]
+) -> Iterator[LmdbEntry]:
     """Yield the entries of a subtree.
 
     Args:
         number: Number of the subtree's root page.
-        unread: Iterator with one item per page of the file. Each visited page consumes an item; if none
+        page_budget: Iterator with one item per page of the file. Each visited page consumes an item; if none
             remains, the pages form a cycle.
     """
-    if not 0 < depth <= _DEEPEST:
-        raise ValueError(f"the depth of a tree must be 1 to {_DEEPEST}, got {depth}")
-    if next(unread, None) is None:
+    if not 0 < depth <= _MAX_DEPTH:
+        raise ValueError(f"the depth of a tree must be 1 to {_MAX_DEPTH}, got {depth}")
+    if next(page_budget, None) is None:
         raise ValueError("the pages form a cycle")
-    page = _page(storage, size, number)
+    page = _read_page(storage, size, number)
     data = page.data
     _, _, flags, lower, _ = _PAGE.unpack_from(data)
     if flags & _LEAF and depth == 1:
-        for node in _nodes(data, lower, size):
-            yield _entry(storage, size, number, data, node)
+        for node in _read_nodes(data, lower, size):
+            yield _read_entry(storage, size, number, data, node)
     elif flags & _BRANCH and depth > 1:
-        for node in _nodes(data, lower, size):
+        for node in _read_nodes(data, lower, size):
             low, high, top, _ = _NODE.unpack_from(data, node)
-            yield from _walk(storage, size, low | high << 16 | top << 32, depth - 1, unread)
+            yield from _walk_tree(storage, size, low | high << 16 | top << 32, depth - 1, page_budget)
     else:
         raise ValueError(f"page {number} has unexpected flags {flags:#x} at depth {depth}")
 
 
-def _page(storage: ByteStorage, size: int, number: int) -> Bytes:
+def _read_page(storage: ByteStorage, size: int, number: int) -> Bytes:
     if number < 2 or (number + 1) * size > storage.size:
         raise ValueError(f"page {number} is outside of the file")
     return storage.read(number * size, size)
 
 
-def _nodes(data: memoryview, lower: int, size: int) -> list[int]:
+def _read_nodes(data: memoryview, lower: int, size: int) -> list[int]:
     count = (lower - _PAGE.size) // 2
     if lower > size or count < 0:
         raise ValueError(f"a page's index must end within the page, got the end {lower}")
     return list(struct.unpack_from(f"<{count}H", data, _PAGE.size))
 
 
-def _entry(storage: ByteStorage, size: int, number: int, data: memoryview, node: int) -> LmdbEntry:
+def _read_entry(storage: ByteStorage, size: int, number: int, data: memoryview, node: int) -> LmdbEntry:
     low, high, flags, key_size = _NODE.unpack_from(data, node)
     length, begin = low | high << 16, node + _NODE.size + key_size
     if flags & (_SUBTREE | _DUPLICATES):

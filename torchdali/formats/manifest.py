@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 from torchdali.formats.remote import Remote
 from torchdali.formats.storage import read_text, write_text
 from torchdali.formats.stores import ObjectVersion
-from torchdali.formats.urls import is_url, shown
+from torchdali.formats.urls import is_url, redact
 
 __all__ = ["Manifest", "ManifestShard", "is_manifest"]
 
-_FORM = 1
+_FORMAT_VERSION = 1
 
 
 class ManifestShard(NamedTuple):
@@ -62,7 +62,7 @@ class Manifest:
         name = os.path.basename(path.partition("?")[0] if is_url(path) else path)
         if name not in self.shards:
             raise RuntimeError(
-                f"the manifest {shown(self._path)} has no shard {name!r}. Write the manifest again "
+                f"the manifest {redact(self._path)} has no shard {name!r}. Write the manifest again "
                 f"with `torchdali index`"
             )
         return self.shards[name]
@@ -70,7 +70,7 @@ class Manifest:
     def write(self, path: str) -> None:
         """Write the manifest to a file or a URL."""
         shards = {name: {**each.version._asdict(), "index": each.text} for name, each in self.shards.items()}
-        write_text(path, json.dumps({"form": _FORM, "kind": self.kind, "shards": shards}))
+        write_text(path, json.dumps({"form": _FORMAT_VERSION, "kind": self.kind, "shards": shards}))
 
     @classmethod
     def read(cls, path: str, kind: str, remote: Remote | None) -> Manifest:
@@ -93,19 +93,19 @@ class Manifest:
             text = read_text(path, remote)
         try:
             content = json.loads(text)
-            shards = {name: _shard(each) for name, each in content["shards"].items()}
-            form, written = content["form"], content["kind"]
+            shards = {name: _parse_shard(each) for name, each in content["shards"].items()}
+            format_version, written_kind = content["form"], content["kind"]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise RuntimeError(f"the manifest {shown(path)} is damaged: {type(error).__name__}: {error}") from None
-        if form != _FORM or written != kind:
+            raise RuntimeError(f"the manifest {redact(path)} is damaged: {type(error).__name__}: {error}") from None
+        if format_version != _FORMAT_VERSION or written_kind != kind:
             raise RuntimeError(
-                f"the manifest {shown(path)} must be for {kind} in format version {_FORM}, got "
-                f"{written!r} in version {form!r}"
+                f"the manifest {redact(path)} must be for {kind} in format version {_FORMAT_VERSION}, got "
+                f"{written_kind!r} in version {format_version!r}"
             )
         return cls(kind, shards, path)
 
 
-def _shard(entry: Any) -> ManifestShard:
+def _parse_shard(entry: Any) -> ManifestShard:
     size, *texts = entry["size"], entry["etag"], entry["changed"], entry["index"]
     if type(size) is not int or size < 0 or not all(isinstance(text, str) for text in texts):
         raise TypeError(

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from torchdali.errors import warn
 from torchdali.formats.storage import read_text
-from torchdali.formats.urls import shown
+from torchdali.formats.urls import redact
 
 __all__ = ["Recording", "read_manifest"]
 
@@ -51,29 +51,31 @@ def read_manifest(path: str, min_duration: float, max_duration: float) -> list[R
         except (ValueError, RecursionError):
             values = None
         if not isinstance(values, dict) or not values.get("audio_filepath"):
-            warn(f"{shown(path)}, line {number} has no audio_filepath, so it is skipped")
+            warn(f"{redact(path)}, line {number} has no audio_filepath, so it is skipped")
             continue
-        entry = _entry(values, f"{shown(path)}, line {number}", len(entries))
+        entry = _parse_entry(values, f"{redact(path)}, line {number}", len(entries))
         if 0 < min_duration > entry.duration or 0 < max_duration < entry.duration:
             continue
         entries.append(entry)
     return entries
 
 
-def _entry(values: dict[str, Any], where: str, index: int) -> Recording:
-    offset, duration = _number(values, "offset", 0.0, where), _number(values, "duration", -1.0, where)
-    return Recording(_text(values, "audio_filepath", where), offset, duration, _text(values, "text", where), index)
+def _parse_entry(values: dict[str, Any], location: str, index: int) -> Recording:
+    offset, duration = _get_number(values, "offset", 0.0, location), _get_number(values, "duration", -1.0, location)
+    return Recording(
+        _get_text(values, "audio_filepath", location), offset, duration, _get_text(values, "text", location), index
+    )
 
 
-def _number(values: dict[str, Any], name: str, default: float, where: str) -> float:
+def _get_number(values: dict[str, Any], name: str, default: float, location: str) -> float:
     value = default if values.get(name) is None else values[name]  # null means the default, as in NeMo's manual
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < 1e9:
-        raise RuntimeError(f"{where}: {name} must be a number of seconds, got {value!r}")
+        raise RuntimeError(f"{location}: {name} must be a number of seconds, got {value!r}")
     return float(value)
 
 
-def _text(values: dict[str, Any], name: str, where: str) -> str:
+def _get_text(values: dict[str, Any], name: str, location: str) -> str:
     value = "" if values.get(name) is None else values[name]
     if not isinstance(value, str):
-        raise RuntimeError(f"{where}: {name} must be a string, got {value!r}")
+        raise RuntimeError(f"{location}: {name} must be a string, got {value!r}")
     return value

@@ -16,17 +16,17 @@ import numpy as np
 import numpy.typing as npt
 
 from torchdali.formats.storage import Bytes, ByteStorage
-from torchdali.formats.urls import shown
+from torchdali.formats.urls import redact
 
 __all__ = [
     "content", "image", "index_text", "parse_index", "scan", "write_image", "write_record",
 ]  # fmt: skip
 
 MAGIC = 0xCED7230A
-_PART = struct.Struct("<II")
-_HEADER = struct.Struct("<IfQQ")
+_CHUNK_HEADER = struct.Struct("<II")
+_IMAGE_HEADER = struct.Struct("<IfQQ")
 _WHOLE, _FIRST, _MIDDLE, _LAST = 0, 1, 2, 3
-_LENGTH = (1 << 29) - 1
+_MAX_LENGTH = (1 << 29) - 1
 
 
 def parse_index(text: str, path: str, storage: ByteStorage) -> npt.NDArray[np.int64]:
@@ -44,13 +44,13 @@ def parse_index(text: str, path: str, storage: ByteStorage) -> npt.NDArray[np.in
     except (ValueError, OverflowError):
         offsets = np.empty(0, np.int64)
     if not len(offsets):
-        raise RuntimeError(f"the RecordIO index file doesn't contain any indices: {shown(path)}")
+        raise RuntimeError(f"the RecordIO index file doesn't contain any indices: {redact(path)}")
     if offsets[0] < 0 or offsets[-1] >= storage.size:
-        raise RuntimeError(f"{shown(path)} has an offset outside of {storage.path}, which has {storage.size} bytes")
+        raise RuntimeError(f"{redact(path)} has an offset outside of {storage.path}, which has {storage.size} bytes")
     ends = np.append(offsets[1:], storage.size)
     # If an offset occurs twice, both records end at the next larger offset.
-    later = np.searchsorted(offsets, offsets, "right") - 1
-    return np.stack([offsets, ends[later] - offsets], 1)
+    last = np.searchsorted(offsets, offsets, "right") - 1
+    return np.stack([offsets, ends[last] - offsets], 1)
 
 
 def scan(storage: ByteStorage) -> Iterator[tuple[int, int]]:
@@ -59,23 +59,25 @@ def scan(storage: ByteStorage) -> Iterator[tuple[int, int]]:
     Raises:
         RuntimeError: The file is damaged.
     """
-    at = start = 0
-    while at < storage.size:
-        if storage.size - at < _PART.size:
-            raise RuntimeError(f"{storage.path}: {storage.size - at} bytes remain at {at}, too few for a record")
-        magic, word = _PART.unpack(storage.read(at, _PART.size).data)
-        if magic != MAGIC:
-            raise RuntimeError(f"{storage.path}: wrong magic number {magic:#x} at {at}")
-        kind, length = word >> 29, word & _LENGTH
-        if length > storage.size - at - _PART.size:
+    offset = start = 0
+    while offset < storage.size:
+        if storage.size - offset < _CHUNK_HEADER.size:
             raise RuntimeError(
-                f"{storage.path}: a record of {length} bytes at {at} reaches beyond the end of the file at "
+                f"{storage.path}: {storage.size - offset} bytes remain at {offset}, too few for a record"
+            )
+        magic, word = _CHUNK_HEADER.unpack(storage.read(offset, _CHUNK_HEADER.size).data)
+        if magic != MAGIC:
+            raise RuntimeError(f"{storage.path}: wrong magic number {magic:#x} at {offset}")
+        kind, length = word >> 29, word & _MAX_LENGTH
+        if length > storage.size - offset - _CHUNK_HEADER.size:
+            raise RuntimeError(
+                f"{storage.path}: a record of {length} bytes at {offset} reaches beyond the end of the file at "
                 f"{storage.size}"
             )
-        start = at if kind in (_WHOLE, _FIRST) else start
-        at = min(at + _PART.size + -(-length // 4) * 4, storage.size)
+        start = offset if kind in (_WHOLE, _FIRST) else start
+        offset = min(offset + _CHUNK_HEADER.size + -(-length // 4) * 4, storage.size)
         if kind in (_WHOLE, _LAST):
-            yield start, at - start
+            yield start, offset - start
 
 
 def index_text(records: Sequence[tuple[int, int]]) -> str:
@@ -91,31 +93,31 @@ def content(record: Bytes) -> Bytes:
     Raises:
         ValueError: The record is damaged.
     """
-    kind, begin, end = _part(record, 0)
+    kind, begin, end = _read_chunk(record, 0)
     if kind == _WHOLE:
         return record[begin:end]
-    parts, at = [record[begin:end]], -(-end // 4) * 4
+    parts, offset = [record[begin:end]], -(-end // 4) * 4
     while kind != _LAST:
-        kind, begin, end = _part(record, at)
+        kind, begin, end = _read_chunk(record, offset)
         parts += [_MAGIC_BYTES, record[begin:end]]
-        at = -(-end // 4) * 4
+        offset = -(-end // 4) * 4
     return np.concatenate(parts)
 
 
 _MAGIC_BYTES = np.frombuffer(struct.pack("<I", MAGIC), np.uint8)
 
 
-def _part(record: Bytes, at: int) -> tuple[int, int, int]:
-    available = len(record) - at - _PART.size
+def _read_chunk(record: Bytes, offset: int) -> tuple[int, int, int]:
+    available = len(record) - offset - _CHUNK_HEADER.size
     if available < 0:
-        raise ValueError(f"{len(record) - at} bytes are too few for the header of a record")
-    magic, word = _PART.unpack_from(record.data, at)
+        raise ValueError(f"{len(record) - offset} bytes are too few for the header of a record")
+    magic, word = _CHUNK_HEADER.unpack_from(record.data, offset)
     if magic != MAGIC:
         raise ValueError(f"wrong magic number: {magic:#x}")
-    length = word & _LENGTH
+    length = word & _MAX_LENGTH
     if length > available:
         raise ValueError(f"record payload requires {length} bytes, but only {available} bytes are available")
-    return word >> 29, at + _PART.size, at + _PART.size + length
+    return word >> 29, offset + _CHUNK_HEADER.size, offset + _CHUNK_HEADER.size + length
 
 
 def image(data: Bytes) -> tuple[Bytes, npt.NDArray[np.float32]]:
@@ -124,15 +126,15 @@ def image(data: Bytes) -> tuple[Bytes, npt.NDArray[np.float32]]:
     Raises:
         ValueError: The record is too short.
     """
-    if len(data) < _HEADER.size:
-        raise ValueError(f"record payload length: {len(data)} bytes, minimum is {_HEADER.size} bytes")
-    flag, label, _, _ = _HEADER.unpack_from(data.data)
+    if len(data) < _IMAGE_HEADER.size:
+        raise ValueError(f"record payload length: {len(data)} bytes, minimum is {_IMAGE_HEADER.size} bytes")
+    flag, label, _, _ = _IMAGE_HEADER.unpack_from(data.data)
     if not flag:
-        return data[_HEADER.size :], np.array([label], np.float32)
-    end = _HEADER.size + 4 * flag
+        return data[_IMAGE_HEADER.size :], np.array([label], np.float32)
+    end = _IMAGE_HEADER.size + 4 * flag
     if end > len(data):
         raise ValueError(f"a record of {len(data)} bytes is too short for {flag} labels")
-    return data[end:], np.frombuffer(data[_HEADER.size : end].tobytes(), np.float32).copy()
+    return data[end:], np.frombuffer(data[_IMAGE_HEADER.size : end].tobytes(), np.float32).copy()
 
 
 # ---------------------------------------------------------------- writing
@@ -144,11 +146,11 @@ def write_record(file: BinaryIO, data: bytes) -> int:
     Raises:
         ValueError: The record has 512 MiB or more.
     """
-    if len(data) > _LENGTH:
-        raise ValueError(f"a record must have at most {_LENGTH} bytes, got {len(data)}")
+    if len(data) > _MAX_LENGTH:
+        raise ValueError(f"a record must have at most {_MAX_LENGTH} bytes, got {len(data)}")
     padding = -len(data) % 4
-    file.write(_PART.pack(MAGIC, len(data)) + data + bytes(padding))
-    return _PART.size + len(data) + padding
+    file.write(_CHUNK_HEADER.pack(MAGIC, len(data)) + data + bytes(padding))
+    return _CHUNK_HEADER.size + len(data) + padding
 
 
 def write_image(file: BinaryIO, data: bytes, labels: Sequence[float], number: int = 0) -> int:
@@ -158,6 +160,6 @@ def write_image(file: BinaryIO, data: bytes, labels: Sequence[float], number: in
         number: The ``id`` of the record.
     """
     if len(labels) == 1:
-        return write_record(file, _HEADER.pack(0, labels[0], number, 0) + data)
+        return write_record(file, _IMAGE_HEADER.pack(0, labels[0], number, 0) + data)
     values = np.asarray(labels, "<f4").tobytes()
-    return write_record(file, _HEADER.pack(len(labels), 0.0, number, 0) + values + data)
+    return write_record(file, _IMAGE_HEADER.pack(len(labels), 0.0, number, 0) + values + data)

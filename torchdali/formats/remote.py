@@ -25,22 +25,31 @@ from torchdali.forks import ForkSafeLock
 from torchdali.formats import stores, urls
 from torchdali.formats.daemon_pool import DaemonPool
 from torchdali.formats.disk_cache import DiskCache
-from torchdali.formats.retries import GaveUp, Hedge, repeat, status_of
+from torchdali.formats.retries import Hedge, RequestFailed, find_status, repeat
 from torchdali.formats.sizes import ByteSize, SizeOrNone
 from torchdali.formats.stores import Names, ObjectVersion, Replaced, RequestLimits
 
-__all__ = ["FAR", "NoSuchObject", "PendingBytes", "Remote", "RemoteFile", "RemoteOptions", "check_range", "read_url"]
+__all__ = [
+    "UNBOUNDED",
+    "NoSuchObject",
+    "PendingBytes",
+    "Remote",
+    "RemoteFile",
+    "RemoteOptions",
+    "check_range",
+    "read_url",
+]
 
 T = TypeVar("T")
 Bytes = npt.NDArray[np.uint8]
 
-_EARLY = SizeOrNone(256_000_000)  # default of `RemoteOptions.io_ahead`
+_DEFAULT_IO_AHEAD = SizeOrNone(256_000_000)  # default of `RemoteOptions.io_ahead`
 _PRICE = 0.4  # dollars per million GET requests: Amazon's list price for S3 Standard
 # HTTP statuses after which the response to a HEAD request doesn't explain the error.
-_UNEXPLAINED = (400, 403)
+_UNEXPLAINED_STATUSES = (400, 403)
 LONGEST_PAUSE = 4.0  # seconds between two attempts
 # For small sequential reads: bytes per block, blocks per request, and files read at the same time.
-READ_BLOCK, _TOGETHER, _FILES = 1 << 20, 4, 8
+READ_BLOCK, _BLOCKS_PER_REQUEST, _CONCURRENT_FILES = 1 << 20, 4, 8
 
 
 class NoSuchObject(RuntimeError):
@@ -77,7 +86,7 @@ class RemoteOptions:
     io_retries: int | None = None
     io_timeout: float = 10.0
     io_hedge: bool = False
-    io_ahead: SizeOrNone = _EARLY
+    io_ahead: SizeOrNone = _DEFAULT_IO_AHEAD
     shuffle_window: ByteSize | None = None
     cache_dir: Annotated[str | None, "path"] = None
     cache_size: int = 10 << 30
@@ -86,20 +95,20 @@ class RemoteOptions:
         object.__setattr__(self, "io_ahead", SizeOrNone.from_argument(self.io_ahead))
         if self.shuffle_window is not None:
             object.__setattr__(self, "shuffle_window", ByteSize.from_argument(self.shuffle_window))
-        least = {"io_concurrency": 1, "io_retries": 0, "cache_size": 1, "io_deadline": 0}
-        for name, bound in least.items():
-            if (value := getattr(self, name)) is not None and value < bound:
-                raise ValueError(f"{name} must be at least {bound}, got {value}")
+        minimums = {"io_concurrency": 1, "io_retries": 0, "cache_size": 1, "io_deadline": 0}
+        for name, minimum in minimums.items():
+            if (value := getattr(self, name)) is not None and value < minimum:
+                raise ValueError(f"{name} must be at least {minimum}, got {value}")
         if not self.io_timeout > 0:
             raise ValueError(f"io_timeout must be above 0 seconds, got {self.io_timeout}")
 
     @property
     def limits(self) -> RequestLimits:
         """The limits on requests, for the packages that access the stores."""
-        return RequestLimits(self.io_concurrency, self.io_timeout, _bounded_client)
+        return RequestLimits(self.io_concurrency, self.io_timeout, _http_settings)
 
 
-def _bounded_client() -> dict[str, Any]:
+def _http_settings() -> dict[str, Any]:
     from torchdali.formats.bounded_http import BoundedResponse, refuse_other_hosts
 
     return {"response_class": BoundedResponse, "trace_configs": [refuse_other_hosts()]}
@@ -141,21 +150,21 @@ class Remote:
             self._cache = DiskCache(self.options.cache_dir, self.options.cache_size)
         self._hedge = Hedge(self.options.io_concurrency) if self.options.io_hedge else None
         # Total size and number of the objects that were read. They start with a guess.
-        self._bytes, self._count = 1 << 17, 1
+        self._total_size, self._object_count = 1 << 17, 1
         self._requests, self._received, self._repeated = 0, 0, 0
-        self._pinned: dict[str, ObjectVersion] = {}
-        self._renewed: set[tuple[int, str]] = set()
-        self._coming: dict[tuple[int, str], Future[bytes]] = {}  # keys: process id and cache key
+        self._expected_versions: dict[str, ObjectVersion] = {}
+        self._renewed_servers: set[tuple[int, str]] = set()
+        self._pending: dict[tuple[int, str], Future[bytes]] = {}  # keys: process id and cache key
 
     @property
     def mean_size(self) -> float:
         """Mean size of the objects that were read so far, in bytes."""
-        return self._bytes / self._count
+        return self._total_size / self._object_count
 
     @property
     def is_busy(self) -> bool:
         """True if the number of waiting requests exceeds the number of threads."""
-        return self._pool.waiting > self.options.io_concurrency
+        return self._pool.queued_count > self.options.io_concurrency
 
     def start(
         self, url: str, start: int = 0, count: int | None = None, version: ObjectVersion | None = None,
@@ -163,7 +172,7 @@ class Remote:
     ) -> PendingBytes:  # fmt: skip
         """Start to read a range or a whole object; see `read` for the arguments."""
         future = self._pool.submit(self.read, url, start, count, version, exact)
-        return PendingBytes(future, 0, FAR if count is None else count)
+        return PendingBytes(future, 0, UNBOUNDED if count is None else count)
 
     def read(
         self, url: str, start: int = 0, count: int | None = None, version: ObjectVersion | None = None,
@@ -185,16 +194,16 @@ class Remote:
             RuntimeError: The object cannot be read.
         """
         data: Any
-        version = version or self._pinned.get(url)
+        version = version or self._expected_versions.get(url)
         if self._cache is None:
             data = self._fetch(url, start, count, version)
         elif exact or count is None or version is None:
             data = self._read_cached(self._cache, url, start, count, version, 0, count)
         else:
-            data = self._from_blocks(self._cache, url, start, count, version)
+            data = self._read_blocks(self._cache, url, start, count, version)
         if isinstance(data, bytes):  # copy the bytes, because other threads may use the same object
             return np.frombuffer(bytearray(data), np.uint8)
-        return np.asarray(_Owned(data))
+        return np.asarray(_WritableView(data))
 
     def head(self, url: str, count: int) -> tuple[Bytes, ObjectVersion]:
         """Return the first `count` bytes of an object, and the object's version.
@@ -205,7 +214,7 @@ class Remote:
         def get() -> tuple[bytes, ObjectVersion]:
             system, path = self._system(url)
             data, version = stores.get(system, path, 0, count, None, self.options.io_timeout)
-            self._pinned.get(url, ObjectVersion()).check(version)
+            self._expected_versions.get(url, ObjectVersion()).check(version)
             return bytes(data)[:count], version
 
         data, version = self._repeat(url, get)
@@ -215,7 +224,7 @@ class Remote:
         """Run a function that sends requests, in a thread of the pool."""
         return self._pool.submit(function)
 
-    def _from_blocks(self, cache: DiskCache, url: str, start: int, count: int, version: ObjectVersion) -> bytes:
+    def _read_blocks(self, cache: DiskCache, url: str, start: int, count: int, version: ObjectVersion) -> bytes:
         """Read a range from large cached blocks, so that a shuffled epoch requests each block once."""
         parts = []
         for block in range(start // urls.BLOCK * urls.BLOCK, start + count, urls.BLOCK):
@@ -225,8 +234,8 @@ class Remote:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _read_cached(
-        self, cache: DiskCache, url: str, start: int, count: int | None, version: ObjectVersion | None, first: int,
-        part: int | None,
+        self, cache: DiskCache, url: str, start: int, count: int | None, version: ObjectVersion | None, part_start: int,
+        part_size: int | None,
     ) -> bytes:  # fmt: skip
         """Return bytes of an object from the cache.
 
@@ -234,32 +243,32 @@ class Remote:
         on, the range is read from the store and cached first.
 
         Args:
-            first: Offset of the returned bytes in the range.
-            part: Number of returned bytes; None for all bytes of the range from `first` on.
+            part_start: Offset of the returned bytes in the range.
+            part_size: Number of returned bytes; None for all bytes of the range from `part_start` on.
         """
-        kind = "" if version is None else f"{version.etag or version.changed}\n{version.size}"
-        key = f"{url}\n{kind}\n{start}\n{count}"
-        data = cache.get(key, first, part)
-        if data is not None and (part is None or len(data) == part):
+        version_key = "" if version is None else f"{version.etag or version.changed}\n{version.size}"
+        key = f"{url}\n{version_key}\n{start}\n{count}"
+        data = cache.get(key, part_start, part_size)
+        if data is not None and (part_size is None or len(data) == part_size):
             return data
         if cache.is_full:
-            return bytes(self._fetch(url, start + first, part, version))
-        # The first thread stores its future in `_coming` and reads the data. Other threads wait for this future.
-        mine: Future[bytes] = Future()
-        future = self._coming.setdefault((os.getpid(), key), mine)
-        if future is mine:
+            return bytes(self._fetch(url, start + part_start, part_size, version))
+        # The first thread stores its future in `_pending` and reads the data. Other threads wait for this future.
+        own_future: Future[bytes] = Future()
+        future = self._pending.setdefault((os.getpid(), key), own_future)
+        if future is own_future:
             try:
                 with cache.downloading(key):
-                    whole = cache.get(key)  # another process may have cached the data meanwhile
-                    if whole is None or (count is not None and len(whole) != count):
-                        whole = bytes(self._fetch(url, start, count, version))
-                        cache.put(key, whole)
-                mine.set_result(whole)
+                    content = cache.get(key)  # another process may have cached the data meanwhile
+                    if content is None or (count is not None and len(content) != count):
+                        content = bytes(self._fetch(url, start, count, version))
+                        cache.put(key, content)
+                own_future.set_result(content)
             except BaseException as error:
-                mine.set_exception(error)
+                own_future.set_exception(error)
             finally:
-                del self._coming[os.getpid(), key]
-        return future.result()[first : None if part is None else first + part]
+                del self._pending[os.getpid(), key]
+        return future.result()[part_start : None if part_size is None else part_start + part_size]
 
     def _fetch(self, url: str, start: int, count: int | None, version: ObjectVersion | None) -> Any:
         """Read a range or object from the store.
@@ -273,16 +282,16 @@ class Remote:
             system, path = self._system(url)
             if count == 0:
                 return b""
-            data, now = stores.get(system, path, start, count, version, self.options.io_timeout)
+            data, found = stores.get(system, path, start, count, version, self.options.io_timeout)
             if version is not None:
-                version.check(now)
+                version.check(found)
             if len(data) > urls.MAX_BYTES:
                 raise urls.TooLarge
-            return data if count is None else _part(data, start, count)
+            return data if count is None else _extract_range(data, start, count)
 
         hedge = self._hedge
         data = self._repeat(url, get if hedge is None else lambda: hedge.send(get), version)
-        self._bytes, self._count = self._bytes + len(data), self._count + 1
+        self._total_size, self._object_count = self._total_size + len(data), self._object_count + 1
         self._received += len(data)
         return data
 
@@ -291,36 +300,36 @@ class Remote:
 
         All threads share one file system per server or bucket.
         """
-        place_name = self._place(url)
+        server = self._server_key(url)
         with self._lock:
-            if place_name not in self._systems:
-                self._systems[place_name] = stores.open_system(url, self.options.limits, place_name in self._renewed)
-            system = self._systems[place_name]
+            if server not in self._systems:
+                self._systems[server] = stores.open_system(url, self.options.limits, server in self._renewed_servers)
+            system = self._systems[server]
         return system, system._strip_protocol(url)
 
-    def _place(self, url: str) -> tuple[int, str]:
-        place = _PLACE(url)
-        return os.getpid(), url if place is None else place[0]  # a forked process cannot use its parent's file system
+    def _server_key(self, url: str) -> tuple[int, str]:
+        match = _match_server(url)
+        return os.getpid(), url if match is None else match[0]  # a forked process cannot use its parent's file system
 
     def _renew(self, url: str) -> None:
         """Discard the file system of a URL. The next request opens a new file system with the current credentials."""
         with self._lock:
-            place = self._place(url)
-            self._renewed.add(place)
-            self._systems.pop(place, None)
+            server = self._server_key(url)
+            self._renewed_servers.add(server)
+            self._systems.pop(server, None)
 
     def _repeat(self, url: str, request: Callable[[], T], version: ObjectVersion | None = None) -> T:
-        options, sent = self.options, itertools.count()
+        options, attempts = self.options, itertools.count()
 
         def send() -> T:
             with self._lock:
                 self._requests += 1
-                self._repeated += next(sent) > 0
+                self._repeated += next(attempts) > 0
             return request()
 
         try:
             return repeat(send, options.io_deadline, options.io_retries, LONGEST_PAUSE, lambda: self._renew(url))
-        except GaveUp as failure:
+        except RequestFailed as failure:
             raise _request_error(url, failure, version is not None) from None
 
     def info(self, url: str) -> ObjectVersion:
@@ -330,16 +339,16 @@ class Remote:
             RuntimeError: The object does not exist.
         """
 
-        def ask() -> ObjectVersion:
+        def request_version() -> ObjectVersion:
             system, path = self._system(url)
             try:
                 return ObjectVersion.of(stores.call(system, self.options.io_timeout, "info", path))
             except Exception as error:
-                if status_of(error) not in _UNEXPLAINED:
+                if find_status(error) not in _UNEXPLAINED_STATUSES:
                     raise
             return stores.get(system, path, 0, 1, None, self.options.io_timeout)[1]
 
-        return self._repeat(url, ask)
+        return self._repeat(url, request_version)
 
     def identity(self, url: str) -> bytes | None:
         """Return the identity of an object's current version.
@@ -347,12 +356,12 @@ class Remote:
         Later, `read` raises an error if the object has another version. The identity is None if the object does not
         exist, or if the store sends neither an ETag nor a time.
         """
-        if url not in self._pinned:
+        if url not in self._expected_versions:
             try:
-                self._pinned[url] = self.info(url)
+                self._expected_versions[url] = self.info(url)
             except NoSuchObject:
                 return None
-        return self._pinned[url].identity(url)
+        return self._expected_versions[url].identity(url)
 
     def summary(self, samples: int) -> str:
         """Return a line of text with the number of requests and bytes, and their price.
@@ -360,14 +369,14 @@ class Remote:
         Args:
             samples: Number of delivered samples.
         """
-        each = self._requests / max(1, samples)
+        requests_per_sample = self._requests / max(1, samples)
         return (
             f"stores: {self._requests:,} requests, {self._repeated:,} of them again, "
-            f"{self._received / 2**20:,.1f} MiB; a million samples cost {each * _PRICE:,.2f} dollars "
+            f"{self._received / 2**20:,.1f} MiB; a million samples cost {requests_per_sample * _PRICE:,.2f} dollars "
             f"at {_PRICE} dollars for a million requests"
         )
 
-    def contents(self, url: str) -> tuple[list[str], list[str]]:
+    def list_folder(self, url: str) -> tuple[list[str], list[str]]:
         """Return the names of a folder's subfolders, and the names of the folder's objects.
 
         Both lists are sorted by the names' bytes.
@@ -376,10 +385,10 @@ class Remote:
             RuntimeError: The folder cannot be listed.
         """
 
-        def ask() -> Names:
+        def request_names() -> Names:
             return stores.list_names(*self._system(url), self.options.io_timeout)
 
-        folders, objects = self._repeat(url, ask)
+        folders, objects = self._repeat(url, request_names)
         return sorted(folders, key=_encode_url), sorted(objects, key=_encode_url)
 
     def map(self, function: Callable[[str], T], objects: Iterable[str]) -> list[T]:
@@ -406,15 +415,15 @@ class Remote:
         self._repeat(url, send)
 
 
-def _request_error(url: str, failure: GaveUp, opened: bool) -> RuntimeError:
+def _request_error(url: str, failure: RequestFailed, is_open: bool) -> RuntimeError:
     """Return the error for a failed request.
 
-    If the object is missing or too large, and `opened` is False, the error isn't a `StoreError`, so that a reader may
+    If the object is missing or too large, and `is_open` is False, the error isn't a `StoreError`, so that a reader may
     skip the sample. All other errors are of the type `StoreError`.
     """
     error, status = failure.reason, failure.status
     text = str(error).partition("\n")[0]
-    reason = urls.shown_in_text(f"{type(error).__name__}: {text}")
+    reason = urls.redact_text(f"{type(error).__name__}: {text}")
     if "kind: Timeout" in str(error):
         reason = "Timeout"
     if urls.has_secret(url):  # the message may contain any part of the URL
@@ -426,18 +435,18 @@ def _request_error(url: str, failure: GaveUp, opened: bool) -> RuntimeError:
     if status not in (None, 404):
         reason = f"the server's response has status {status}"
     tried = f", after {failure.attempts} attempts" if failure.attempts else ""
-    kind: type[RuntimeError] = StoreError
-    if isinstance(error, Replaced) or (opened and status in (412, 416)) or type(error).__name__ == "PreconditionError":
-        why = f": {error}" if isinstance(error, Replaced) else ""
-        return StoreError(f"{urls.shown(url)} was replaced while torchdali read it{why}. Open the pipeline again")
-    if not opened and isinstance(error, FileNotFoundError) and status in (None, 404):
-        kind = NoSuchObject
-    elif not opened and (isinstance(error, urls.TooLarge) or status == 410):
-        kind = RuntimeError
-    return kind(f"cannot read {urls.shown(url)}{tried}: {reason}")
+    error_type: type[RuntimeError] = StoreError
+    if isinstance(error, Replaced) or (is_open and status in (412, 416)) or type(error).__name__ == "PreconditionError":
+        detail = f": {error}" if isinstance(error, Replaced) else ""
+        return StoreError(f"{urls.redact(url)} was replaced while torchdali read it{detail}. Open the pipeline again")
+    if not is_open and isinstance(error, FileNotFoundError) and status in (None, 404):
+        error_type = NoSuchObject
+    elif not is_open and (isinstance(error, urls.TooLarge) or status == 410):
+        error_type = RuntimeError
+    return error_type(f"cannot read {urls.redact(url)}{tried}: {reason}")
 
 
-class _Owned:
+class _WritableView:
     """Lets NumPy view a buffer as writable memory; no other object may refer to the buffer."""
 
     def __init__(self, buffer: Any) -> None:
@@ -445,7 +454,7 @@ class _Owned:
         self.__array_interface__ = view.__array_interface__ | {"data": (view.ctypes.data, False)}
 
 
-def _part(data: Any, start: int, count: int) -> Any:
+def _extract_range(data: Any, start: int, count: int) -> Any:
     if len(data) > count:  # the server does not support ranges
         data = bytes(data)[start : start + count]
     if len(data) != count:
@@ -453,11 +462,11 @@ def _part(data: Any, start: int, count: int) -> Any:
     return data
 
 
-FAR = 1 << 62
+UNBOUNDED = 1 << 62
 """A number of bytes that is larger than any object."""
 
 
-_PLACE = re.compile(r"[^:]+://[^/]*/").match
+_match_server = re.compile(r"[^:]+://[^/]*/").match
 
 
 def _encode_url(name: str) -> bytes:
@@ -481,14 +490,14 @@ class RemoteFile:
     """
 
     def __init__(self, remote: Remote, url: str, version: ObjectVersion | None = None) -> None:
-        self.remote, self._url, self.path = remote, url, urls.shown(url)
+        self.remote, self._url, self.path = remote, url, urls.redact(url)
         self.version = version or remote.info(url)
         if self.version.size is None:
             raise RuntimeError(f"cannot read {self.path} by ranges: the store does not report its size")
         self.size = self.version.size
         self._blocks: OrderedDict[int, PendingBytes] = OrderedDict()
-        self._ahead = max(_TOGETHER, remote.options.io_ahead // _FILES // READ_BLOCK)
-        self._latest = -1
+        self._blocks_ahead = max(_BLOCKS_PER_REQUEST, remote.options.io_ahead // _CONCURRENT_FILES // READ_BLOCK)
+        self._latest_block = -1
         self._process = os.getpid()
         self._lock = ForkSafeLock()
 
@@ -505,28 +514,32 @@ class RemoteFile:
         """
         check_range(self, offset, count)
         first, last = offset // READ_BLOCK, max(offset, offset + count - 1) // READ_BLOCK
-        if count > READ_BLOCK * (self._ahead if first in self._blocks else 1):
+        if count > READ_BLOCK * (self._blocks_ahead if first in self._blocks else 1):
             return self.remote.read(self._url, offset, count, self.version)
-        parts = [self._block(number).bytes() for number in range(first, last + 1)]
+        parts = [self._get_block(number).bytes() for number in range(first, last + 1)]
         parts[-1] = parts[-1][: offset + count - last * READ_BLOCK]
         parts[0] = parts[0][offset - first * READ_BLOCK :]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
-    def _block(self, number: int) -> PendingBytes:
+    def _get_block(self, number: int) -> PendingBytes:
         with self._lock:
             if self._process != os.getpid():  # a forked process doesn't continue its parent's reads
                 self._blocks.clear()
                 self._process = os.getpid()
-            if number not in self._blocks or number != self._latest:
-                self._request(number)
-                self._latest = number
+            if number not in self._blocks or number != self._latest_block:
+                self._request_blocks(number)
+                self._latest_block = number
             return self._blocks[number]
 
-    def _request(self, number: int) -> None:
+    def _request_blocks(self, number: int) -> None:
         """Request a block. If blocks are read in order, also request the following blocks, several per request."""
         bounds, end = [number, number + 1], max(1, -(-self.size // READ_BLOCK))
         if number == 0 or number - 1 in self._blocks:
-            bounds += range((number // _TOGETHER + 1) * _TOGETHER, number + self._ahead + _TOGETHER, _TOGETHER)
+            bounds += range(
+                (number // _BLOCKS_PER_REQUEST + 1) * _BLOCKS_PER_REQUEST,
+                number + self._blocks_ahead + _BLOCKS_PER_REQUEST,
+                _BLOCKS_PER_REQUEST,
+            )
         for first, last in itertools.pairwise(bounds):
             missing = [each for each in range(first, min(last, end)) if each not in self._blocks]
             if missing:
@@ -534,7 +547,7 @@ class RemoteFile:
                 future = self.start(start, stop - start).future
                 self._blocks |= {each: PendingBytes(future, each * READ_BLOCK - start, READ_BLOCK) for each in missing}
         # Drop the oldest blocks. If blocks are read in order, only newer blocks are needed from now on.
-        while len(self._blocks) > self._ahead + 3 * _TOGETHER:
+        while len(self._blocks) > self._blocks_ahead + 3 * _BLOCKS_PER_REQUEST:
             self._blocks.popitem(last=False)
 
     def start(self, offset: int, count: int, exact: bool = False) -> PendingBytes:

@@ -25,22 +25,29 @@ import torch
 
 from torchdali.errors import warn, warning_location, warnings_on
 from torchdali.forks import ForkSafeLock
-from torchdali.formats.shared_counts import DescriptorPlace, anonymous_descriptor, open_shared, share
-from torchdali.formats.shared_folder import FileLock, close_on_error, open_folder, open_own, read_into, room
+from torchdali.formats.shared_counts import DescriptorLink, anonymous_descriptor, open_shared, share
+from torchdali.formats.shared_folder import (
+    FileLock,
+    close_on_error,
+    describe_free_space,
+    open_folder,
+    open_own,
+    read_into,
+)
 
 __all__ = ["DiskStore", "MemoryStore", "SampleStore", "decode_tensors", "disk_store", "encode_tensors"]
 
 Tensors = tuple[torch.Tensor, ...]
-_Stretch = tuple[int, int, int]
+_SampleLocation = tuple[int, int, int]
 """Offset and size of a sample in the data file, and the sample's checksum."""
 
 _ENTRY = struct.Struct("<16sQQI")  # key, offset, size, checksum of the sample
-_SUM = struct.Struct("<I")  # checksum of the entry
-_LENGTH = _ENTRY.size + _SUM.size
-_HEADER = b"torchdali samples, form 1".ljust(_LENGTH, b"\n")
-_ALIGNED = 64  # bytes; tensors start at multiples of this number
-_BLOCK = _LENGTH << 14  # bytes of the index that are read in one call
-LARGEST_INDEX = _LENGTH << 24
+_CHECKSUM = struct.Struct("<I")  # checksum of the entry
+_ENTRY_SIZE = _ENTRY.size + _CHECKSUM.size
+_HEADER = b"torchdali samples, form 1".ljust(_ENTRY_SIZE, b"\n")
+_ALIGNMENT = 64  # bytes; tensors start at multiples of this number
+_BLOCK_SIZE = _ENTRY_SIZE << 14  # bytes of the index that are read in one call
+LARGEST_INDEX = _ENTRY_SIZE << 24
 
 
 class SampleStore:
@@ -54,22 +61,22 @@ class SampleStore:
     Attributes:
         name: Location of the store, for messages.
         index_name: Name of the index file, for messages.
-        bound: Name of the limit, for messages.
+        limit_name: Name of the limit, for messages.
         is_full: True after a failed write, for example to a full disk. The store then stores no more samples.
     """
 
     name = index_name = ""
-    bound = "`bytes`"
+    limit_name = "`bytes`"
 
     def __init__(self, data: int, index: int, limit: int) -> None:
         self._data, self._index, self.limit = data, index, limit
         self._lock = ForkSafeLock()  # protects the fields below; only one thread of a process writes at a time
         self._file_lock = FileLock(self.index_name)
-        self._places: dict[bytes, _Stretch] = {}
-        self._read_to, self._end = len(_HEADER), 0
-        self.is_full, self._warned, self._place = False, False, warning_location()
-        self._catch_up()
-        if not self._places and not _HEADER.startswith(self._header()):
+        self._locations: dict[bytes, _SampleLocation] = {}
+        self._index_end, self._data_end = len(_HEADER), 0
+        self.is_full, self._warned, self._call_site = False, False, warning_location()
+        self._read_new_entries()
+        if not self._locations and not _HEADER.startswith(self._read_header()):
             raise RuntimeError(
                 f"{self.index_name} isn't a cache of this version of torchdali. Remove the file, or pass another path"
             )
@@ -79,32 +86,32 @@ class SampleStore:
             os.close(self._data)
             os.close(self._index)
 
-    def _header(self) -> bytes:
+    def _read_header(self) -> bytes:
         return os.pread(self._index, len(_HEADER), 0)
 
     def get(self, key: bytes) -> Tensors | None:
         """Return the tensors of a key; None if the store doesn't have them, or if they are damaged."""
         # No lock is needed: an entry is added or removed atomically, and the bytes of an entry's sample never change.
-        place = self._places.get(key)
-        if place is None:
+        location = self._locations.get(key)
+        if location is None:
             with contextlib.suppress(OSError):
-                self._catch_up()  # another process may have added the key
-            place = self._places.get(key)
-        if place is None:
+                self._read_new_entries()  # another process may have added the key
+            location = self._locations.get(key)
+        if location is None:
             return None
-        sample = self._sample(place)
+        sample = self._read_sample(location)
         tensors = None if sample is None else decode_tensors(sample)
         if tensors is None:
             self.forget(key)
         return tensors
 
-    def _sample(self, place: _Stretch) -> torch.Tensor | None:
+    def _read_sample(self, location: _SampleLocation) -> torch.Tensor | None:
         raise NotImplementedError
 
     def forget(self, key: bytes) -> None:
         """Remove a key, so that the next `put` replaces its tensors."""
         with self._lock:
-            self._places.pop(key, None)
+            self._locations.pop(key, None)
 
     def put(self, key: bytes, tensors: Sequence[torch.Tensor]) -> bool:
         """Store the tensors of a key, unless the store already has tensors of this key.
@@ -113,109 +120,109 @@ class SampleStore:
         """
         parts = encode_tensors(tensors)
         size = sum(map(len, parts))
-        if self.is_full or self._end + size > self.limit:
-            self._tell_full(size)
+        if self.is_full or self._data_end + size > self.limit:
+            self._warn_full(size)
             return False
         try:
-            with self._writing():
-                self._catch_up()
-                if key in self._places:
+            with self._lock_for_writing():
+                self._read_new_entries()
+                if key in self._locations:
                     return True
-                if self._end + size > self.limit or self._read_to >= LARGEST_INDEX:
+                if self._data_end + size > self.limit or self._index_end >= LARGEST_INDEX:
                     return False
                 self._append(key, parts, size)
         except TimeoutError:
             return False
         except OSError as error:
-            self._give_up(error, size)
+            self._stop_storing(error, size)
             return False
         return True
 
     def _append(self, key: bytes, parts: Sequence[Any], size: int) -> None:
-        if self._header() != _HEADER:
+        if self._read_header() != _HEADER:
             _write(self._index, _HEADER, 0)
-        offset, check = self._end, 0
-        place = offset
+        offset, checksum = self._data_end, 0
+        position = offset
         for part in parts:
-            _write(self._data, part, place)
-            place, check = place + len(part), zlib.crc32(part, check)
+            _write(self._data, part, position)
+            position, checksum = position + len(part), zlib.crc32(part, checksum)
         # Write the entry last: other processes read the index without a lock, and assume that an entry's data is
         # complete.
-        entry = _ENTRY.pack(key, offset, size, check)
-        _write(self._index, entry + _SUM.pack(zlib.crc32(entry)), self._read_to)
-        self._catch_up()
+        entry = _ENTRY.pack(key, offset, size, checksum)
+        _write(self._index, entry + _CHECKSUM.pack(zlib.crc32(entry)), self._index_end)
+        self._read_new_entries()
 
-    def _tell_full(self, size: int) -> None:
-        free = max(0, self.limit - self._end)
-        self._tell(
+    def _warn_full(self, size: int) -> None:
+        free = max(0, self.limit - self._data_end)
+        self._warn_once(
             f"the cache is full: a sample needs {size:,} bytes, but {free:,} of {self.limit:,} are free in {self.name} "
-            f"({self.bound}). Samples that don't fit are computed again in every epoch"
+            f"({self.limit_name}). Samples that don't fit are computed again in every epoch"
         )
 
-    def _tell(self, text: str) -> None:
+    def _warn_once(self, text: str) -> None:
         """Issue a warning, but only once. The warning names the line of the user's program that created the cache."""
         if not self._warned:
             self._warned = True
-            with warnings_on(*self._place):
+            with warnings_on(*self._call_site):
                 warn(text)
 
-    def _give_up(self, error: OSError, size: int) -> None:
+    def _stop_storing(self, error: OSError, size: int) -> None:
         if not self.is_full:
             self.is_full = True
-            self._tell(
+            self._warn_once(
                 f"cache: cannot store a sample of {size:,} bytes in {self.name}: {error.strerror}"
-                f"{self._cure(error)}; samples that aren't cached are computed each time"
+                f"{self._advice(error)}; samples that aren't cached are computed each time"
             )
 
-    def _cure(self, error: OSError) -> str:
+    def _advice(self, error: OSError) -> str:
         """Return the end of the warning's text, which says how to solve the problem."""
         return ""
 
     @contextlib.contextmanager
-    def _writing(self) -> Iterator[None]:
+    def _lock_for_writing(self) -> Iterator[None]:
         """Prevent other threads and processes from writing; raise TimeoutError if another process holds the lock."""
         with self._lock, self._file_lock.hold(self._index):
             yield
 
-    def _catch_up(self) -> None:
+    def _read_new_entries(self) -> None:
         """Read the entries that were added since the last call."""
         with self._lock:
             size = min(os.fstat(self._index).st_size, LARGEST_INDEX)
-            while size - self._read_to >= _LENGTH:
-                block = os.pread(self._index, min(_BLOCK, size - self._read_to), self._read_to)
-                if len(block) < _LENGTH:  # the index was truncated meanwhile
+            while size - self._index_end >= _ENTRY_SIZE:
+                block = os.pread(self._index, min(_BLOCK_SIZE, size - self._index_end), self._index_end)
+                if len(block) < _ENTRY_SIZE:  # the index was truncated meanwhile
                     return
-                self._take(block)
+                self._add_entries(block)
 
-    def _take(self, block: bytes) -> None:
+    def _add_entries(self, block: bytes) -> None:
         """Add the entries in a block of the index."""
-        count, end = len(block) // _LENGTH, os.fstat(self._data).st_size
-        self._read_to += count * _LENGTH
+        count, end = len(block) // _ENTRY_SIZE, os.fstat(self._data).st_size
+        self._index_end += count * _ENTRY_SIZE
         if block.count(0) == len(block):  # a hole in the file is read as zeros
             return
-        for start in range(0, count * _LENGTH, _LENGTH):
-            entry, check = block[start : start + _ENTRY.size], block[start + _ENTRY.size : start + _LENGTH]
-            if zlib.crc32(entry) != _SUM.unpack(check)[0]:
+        for start in range(0, count * _ENTRY_SIZE, _ENTRY_SIZE):
+            entry, entry_checksum = block[start : start + _ENTRY.size], block[start + _ENTRY.size : start + _ENTRY_SIZE]
+            if zlib.crc32(entry) != _CHECKSUM.unpack(entry_checksum)[0]:
                 continue  # the entry is damaged
-            key, offset, size, of_sample = _ENTRY.unpack(entry)
+            key, offset, size, sample_checksum = _ENTRY.unpack(entry)
             if offset + size <= end:
-                self._places[key] = offset, size, of_sample
-                self._end = max(self._end, offset + size)
+                self._locations[key] = offset, size, sample_checksum
+                self._data_end = max(self._data_end, offset + size)
 
     def __contains__(self, key: bytes) -> bool:
         """Return whether the store has a key, according to the entries that this process has read so far."""
-        return key in self._places
+        return key in self._locations
 
     def __len__(self) -> int:
         """Return the number of samples."""
-        self._catch_up()
-        return len(self._places)
+        self._read_new_entries()
+        return len(self._locations)
 
     @property
     def bytes(self) -> int:
         """Size of the data in bytes."""
-        self._catch_up()
-        return self._end
+        self._read_new_entries()
+        return self._data_end
 
 
 class MemoryStore(SampleStore):
@@ -243,7 +250,7 @@ class MemoryStore(SampleStore):
                 "process (ulimit -v, ulimit -f)"
             ) from None
 
-    def share(self) -> tuple[int, DescriptorPlace, DescriptorPlace]:
+    def share(self) -> tuple[int, DescriptorLink, DescriptorLink]:
         """Return the arguments of `join` for another process.
 
         The arguments are valid as long as this process has the store open.
@@ -251,12 +258,12 @@ class MemoryStore(SampleStore):
         return self.limit, share(self._data), share(self._index)
 
     @classmethod
-    def join(cls, limit: int, data: DescriptorPlace, index: DescriptorPlace) -> MemoryStore:
+    def join(cls, limit: int, data: DescriptorLink, index: DescriptorLink) -> MemoryStore:
         """Open the store of another process on this machine. The arguments are the results of `share`."""
         return cls(limit, (open_shared(data), open_shared(index)))
 
-    def _sample(self, place: _Stretch) -> torch.Tensor:
-        offset, size, _ = place
+    def _read_sample(self, location: _SampleLocation) -> torch.Tensor:
+        offset, size, _ = location
         return self._view[offset : offset + size]
 
 
@@ -281,42 +288,42 @@ class DiskStore(SampleStore):
         except OSError as error:
             file = self.name if error.filename is None else os.path.join(folder, error.filename)
             raise RuntimeError(
-                f"cannot create the cache {file}: {error.strerror}{self._cure(error)}. Remove the file in "
+                f"cannot create the cache {file}: {error.strerror}{self._advice(error)}. Remove the file in "
                 "the way, or use another folder (path=) or memory (bytes= alone)"
             ) from None
         if limit is None:
-            self.bound = "a tenth of the disk stays free unless you pass `bytes`, the size limit of the cache"
-            disk, known = os.statvfs(folder), os.fstat(data).st_size
-            limit = known + max(0, disk.f_frsize * (disk.f_bavail - disk.f_blocks // 10))
+            self.limit_name = "a tenth of the disk stays free unless you pass `bytes`, the size limit of the cache"
+            disk, current_size = os.statvfs(folder), os.fstat(data).st_size
+            limit = current_size + max(0, disk.f_frsize * (disk.f_bavail - disk.f_blocks // 10))
         super().__init__(data, index, limit)
 
-    def _sample(self, place: _Stretch) -> torch.Tensor | None:
+    def _read_sample(self, location: _SampleLocation) -> torch.Tensor | None:
         """Read a sample; return None if the sample is damaged."""
-        offset, size, check = place
+        offset, size, checksum = location
         try:
             sample = torch.empty(size, dtype=torch.uint8)
             view = sample.numpy().data
-            whole = read_into(self._data, view, offset)
+            is_complete = read_into(self._data, view, offset)
         except (OSError, RuntimeError):  # a disk error, or not enough memory for the size in the entry
             return None
-        return sample if whole and zlib.crc32(view) == check else None
+        return sample if is_complete and zlib.crc32(view) == checksum else None
 
-    def _cure(self, error: OSError) -> str:
-        return room(error, self._folder)
+    def _advice(self, error: OSError) -> str:
+        return describe_free_space(error, self._folder)
 
 
 def _open_files(folder: str, stem: str) -> tuple[int, int]:
-    place = open_folder(folder, own=False)
+    folder_descriptor = open_folder(folder, must_own=False)
     try:
-        data = open_own(f"{stem}.samples", os.O_RDWR | os.O_CREAT, place)
+        data = open_own(f"{stem}.samples", os.O_RDWR | os.O_CREAT, folder_descriptor)
         with close_on_error(data):
-            return data, open_own(f"{stem}.index", os.O_RDWR | os.O_CREAT, place)
+            return data, open_own(f"{stem}.index", os.O_RDWR | os.O_CREAT, folder_descriptor)
     finally:
-        os.close(place)
+        os.close(folder_descriptor)
 
 
 _stores: weakref.WeakValueDictionary[tuple[str, str], DiskStore] = weakref.WeakValueDictionary()
-_opening = ForkSafeLock()
+_open_lock = ForkSafeLock()
 
 
 def disk_store(folder: str, stem: str, limit: int | None) -> DiskStore:
@@ -325,7 +332,7 @@ def disk_store(folder: str, stem: str, limit: int | None) -> DiskStore:
     If this process has already opened the store, return the same object again. A second object would be unsafe, because
     a file lock belongs to the whole process and wouldn't prevent the two objects from writing at the same time.
     """
-    with _opening:
+    with _open_lock:
         key = os.path.realpath(folder), stem
         store = _stores.get(key)
         if store is None:
@@ -334,10 +341,10 @@ def disk_store(folder: str, stem: str, limit: int | None) -> DiskStore:
 
 
 def _write(descriptor: int, data: Any, offset: int) -> None:
-    left = memoryview(data)
-    while len(left):
-        count = os.pwrite(descriptor, left, offset)
-        left, offset = left[count:], offset + count
+    remaining = memoryview(data)
+    while len(remaining):
+        count = os.pwrite(descriptor, remaining, offset)
+        remaining, offset = remaining[count:], offset + count
 
 
 # ---------------------------------------------------------------- tensors as bytes
@@ -364,26 +371,26 @@ def encode_tensors(tensors: Sequence[torch.Tensor]) -> list[Any]:
 
 
 def _padding(size: int) -> bytes:
-    return bytes(-size % _ALIGNED)
+    return bytes(-size % _ALIGNMENT)
 
 
 def decode_tensors(sample: torch.Tensor) -> Tensors | None:
     """Convert the bytes of `encode_tensors` to tensors, which are views of the bytes. Return None for invalid bytes."""
     data = sample.numpy().data
-    place, kinds = 1, []
+    offset, specs = 1, []
     try:
         for _ in range(data[0]):
-            code, ndim = data[place], data[place + 1]
-            kinds.append((_DTYPES[code], struct.unpack_from(f"<{ndim}q", data, place + 2)))
-            place += 2 + 8 * ndim
+            code, ndim = data[offset], data[offset + 1]
+            specs.append((_DTYPES[code], struct.unpack_from(f"<{ndim}q", data, offset + 2)))
+            offset += 2 + 8 * ndim
         tensors = []
-        for dtype, shape in kinds:
-            place += -place % _ALIGNED
+        for dtype, shape in specs:
+            offset += -offset % _ALIGNMENT
             size = dtype.itemsize * math.prod(shape)
-            if min(shape, default=0) < 0 or place + size > len(data):
+            if min(shape, default=0) < 0 or offset + size > len(data):
                 return None
-            tensors.append(sample[place : place + size].view(dtype).view(shape))
-            place += size
+            tensors.append(sample[offset : offset + size].view(dtype).view(shape))
+            offset += size
     except (IndexError, struct.error, RuntimeError):
         return None
     return tuple(tensors)

@@ -11,12 +11,12 @@ import tempfile
 from torchdali.forks import ForkSafeLock
 from torchdali.formats.shared_folder import FileLock, close_on_error
 
-__all__ = ["DescriptorPlace", "SharedCounts", "anonymous_descriptor", "open_shared", "share"]
+__all__ = ["DescriptorLink", "SharedCounts", "anonymous_descriptor", "open_shared", "share"]
 
 _ROWS = 1024
-_NUMBERS = 8  # numbers per row: the id of a process, and the process's counts; a row fills a cache line
-_SIZE = _ROWS * _NUMBERS * 8
-DescriptorPlace = tuple[str, str]
+_ROW_LENGTH = 8  # numbers per row: the id of a process, and the process's counts; a row fills a cache line
+_SIZE = _ROWS * _ROW_LENGTH * 8
+DescriptorLink = tuple[str, str]
 """The path of a link in ``/proc`` to an unnamed file, and the target that this link must have.
 
 Another process of this machine can open the file by this path.
@@ -34,7 +34,7 @@ class SharedCounts:
 
     def __init__(self, descriptor: int | None = None) -> None:
         self.descriptor = anonymous_descriptor(_SIZE) if descriptor is None else descriptor
-        self._numbers = memoryview(mmap.mmap(self.descriptor, _SIZE)).cast("q")
+        self._rows = memoryview(mmap.mmap(self.descriptor, _SIZE)).cast("q")
         self._lock = ForkSafeLock()
         self._process = self._row = 0
 
@@ -43,40 +43,40 @@ class SharedCounts:
             os.close(self.descriptor)
 
     @classmethod
-    def join(cls, place: DescriptorPlace) -> SharedCounts:
+    def join(cls, link: DescriptorLink) -> SharedCounts:
         """Open the counters of another process. If the process runs on another machine, create new counters.
 
         Args:
-            place: Result of `share` in the other process.
+            link: Result of `share` in the other process.
         """
         try:
-            return cls(open_shared(place))
+            return cls(open_shared(link))
         except OSError:
             return cls()
 
-    def add(self, number: int, amount: int = 1) -> None:
-        """Add an amount to the counter with the index `number`."""
+    def add(self, index: int, amount: int = 1) -> None:
+        """Add an amount to a counter."""
         with self._lock:  # several threads of this process may write to the process's row
             if self._process != os.getpid():  # the first call, or the first call after a fork
-                self._row, self._process = self._own_row(), os.getpid()
-            self._numbers[self._row * _NUMBERS + 1 + number] += amount
+                self._row, self._process = self._reserve_row(), os.getpid()
+            self._rows[self._row * _ROW_LENGTH + 1 + index] += amount
 
-    def _own_row(self) -> int:
+    def _reserve_row(self) -> int:
         """Reserve a row for this process.
 
         If no row is free, use the last row. Several processes may then share the last row, and counts may be lost.
         """
         with contextlib.suppress(TimeoutError), FileLock("numbers that processes count").hold(self.descriptor):
-            owners = self._numbers[::_NUMBERS].tolist()
+            owners = self._rows[::_ROW_LENGTH].tolist()
             if 0 in owners:
                 row = owners.index(0)
-                self._numbers[row * _NUMBERS] = os.getpid()
+                self._rows[row * _ROW_LENGTH] = os.getpid()
                 return row
         return _ROWS - 1
 
-    def total(self, number: int) -> int:
-        """Return the value of the counter with the index `number`."""
-        return sum(self._numbers[number + 1 :: _NUMBERS].tolist())
+    def total(self, index: int) -> int:
+        """Return the value of a counter."""
+        return sum(self._rows[index + 1 :: _ROW_LENGTH].tolist())
 
 
 def anonymous_descriptor(size: int) -> int:
@@ -95,7 +95,7 @@ def anonymous_descriptor(size: int) -> int:
     return descriptor
 
 
-def share(descriptor: int) -> DescriptorPlace:
+def share(descriptor: int) -> DescriptorLink:
     """Return the argument of `open_shared` for another process.
 
     The argument is valid as long as this process has the file open.
@@ -104,16 +104,16 @@ def share(descriptor: int) -> DescriptorPlace:
     return path, os.readlink(path)
 
 
-def open_shared(place: DescriptorPlace) -> int:
+def open_shared(link: DescriptorLink) -> int:
     """Open an unnamed file that another process of this machine has open.
 
     Raises:
         OSError: The other process runs on another machine, or has closed the file.
     """
-    path, name = place
-    if os.readlink(path) != name:
+    path, target = link
+    if os.readlink(path) != target:
         raise OSError(
-            f"{path} must still refer to {name}; the process that created it has closed the file, or runs "
+            f"{path} must still refer to {target}; the process that created it has closed the file, or runs "
             f"on another machine"
         )
     return os.open(path, os.O_RDWR)

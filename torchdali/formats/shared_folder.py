@@ -19,25 +19,32 @@ from typing import Any, BinaryIO
 from torchdali.errors import warn
 
 __all__ = [
-    "FileLock", "close_on_error", "new_file", "open_folder", "open_named", "open_own", "read_into",
-    "room", "write_whole",
+    "FileLock",
+    "close_on_error",
+    "describe_free_space",
+    "new_file",
+    "open_folder",
+    "open_for_reading",
+    "open_own",
+    "read_into",
+    "write_atomically",
 ]  # fmt: skip
 
 ROOT_USER = 0  # files of root are trusted, since root can change all files anyway
 PATIENCE = 3.0  # seconds to wait for a lock
-_SHORTEST, _LONGEST = 0.0002, 0.002  # seconds between two attempts to get a lock
-_NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)
-_PLAIN: int = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_CAREFUL = _PLAIN | _NO_LINK | getattr(os, "O_NONBLOCK", 0)  # opening a pipe doesn't wait for a writer
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _PLAIN | _NO_LINK
+_MIN_PAUSE, _MAX_PAUSE = 0.0002, 0.002  # seconds between two attempts to get a lock
+_NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
+_COMMON_FLAGS: int = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_SAFE_FLAGS = _COMMON_FLAGS | _NO_FOLLOW | getattr(os, "O_NONBLOCK", 0)  # opening a pipe doesn't wait for a writer
+_NEW_FILE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _COMMON_FLAGS | _NO_FOLLOW
 
 
-def open_folder(path: str, *, own: bool) -> int:
+def open_folder(path: str, *, must_own: bool) -> int:
     """Open a folder. If the folder doesn't exist, create the folder with access only for this user.
 
     Args:
-        own: True if torchdali, not the user, chose the folder's name. The folder must then belong to this user, and
-            must not be a link.
+        must_own: True if torchdali, not the user, chose the folder's name. The folder must then belong to this user,
+            and must not be a link.
 
     Returns:
         A descriptor of the folder.
@@ -46,11 +53,11 @@ def open_folder(path: str, *, own: bool) -> int:
         OSError: The folder cannot be opened or created.
     """
     os.makedirs(path, 0o700, exist_ok=True)
-    if own and os.path.islink(path):
+    if must_own and os.path.islink(path):
         raise OSError(errno.ELOOP, "must not be a symbolic link", path)
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _PLAIN | (_NO_LINK if own else 0))
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _COMMON_FLAGS | (_NO_FOLLOW if must_own else 0))
     with close_on_error(descriptor):
-        if own:
+        if must_own:
             _check_owner(descriptor, descriptor)
     return descriptor
 
@@ -69,7 +76,7 @@ def open_own(name: str, flags: int, folder: int) -> int:
             user.
     """
     try:
-        descriptor = os.open(name, flags | _CAREFUL, 0o600, dir_fd=folder)
+        descriptor = os.open(name, flags | _SAFE_FLAGS, 0o600, dir_fd=folder)
     except OSError as error:
         reason = "must not be a symbolic link" if error.errno == errno.ELOOP else error.strerror
         raise OSError(error.errno, reason, name) from None
@@ -101,9 +108,9 @@ def _check_owner(descriptor: int, folder: int, name: str | None = None) -> None:
 
 def _owner_of_new_files(folder: int) -> int | None:
     """Return the owner of files that this user creates in a folder; on network drives, this may be another user."""
-    name = _unused_name()
+    name = _temporary_name()
     try:
-        descriptor = os.open(name, _NEW, 0o600, dir_fd=folder)
+        descriptor = os.open(name, _NEW_FILE_FLAGS, 0o600, dir_fd=folder)
     except OSError:
         return None
     try:
@@ -113,11 +120,11 @@ def _owner_of_new_files(folder: int) -> int | None:
         os.unlink(name, dir_fd=folder)
 
 
-def _unused_name() -> str:
+def _temporary_name() -> str:
     return f"{secrets.token_hex(8)}.part"
 
 
-def open_named(path: str) -> BinaryIO:
+def open_for_reading(path: str) -> BinaryIO:
     """Open a file that the user named, for reading.
 
     The file may be a link or belong to another user. The file must not be a named pipe, because opening a pipe waits
@@ -127,8 +134,8 @@ def open_named(path: str) -> BinaryIO:
         OSError: The file cannot be opened, or is a named pipe.
     """
     # The shell replaces `<(command)` by a pipe in one of these folders.
-    is_of_a_shell = path.startswith(("/dev/", "/proc/"))
-    if stat.S_ISFIFO(os.stat(path).st_mode) and not is_of_a_shell:
+    is_process_substitution = path.startswith(("/dev/", "/proc/"))
+    if stat.S_ISFIFO(os.stat(path).st_mode) and not is_process_substitution:
         raise OSError(errno.EINVAL, "must not be a pipe", path)
     return open(path, "rb")
 
@@ -139,11 +146,11 @@ def new_file(path: str, _flags: int = 0) -> int:
     Raises:
         FileExistsError: The path exists.
     """
-    return os.open(path, _NEW, 0o666)
+    return os.open(path, _NEW_FILE_FLAGS, 0o666)
 
 
-def write_whole(
-    name: str, pieces: Iterable[Any], *, folder: int | None = None, mode: int | None = None, lasting: bool = False
+def write_atomically(
+    name: str, pieces: Iterable[Any], *, folder: int | None = None, mode: int | None = None, durable: bool = False
 ) -> None:
     """Write a new file, and then rename it over the old file.
 
@@ -153,25 +160,25 @@ def write_whole(
         name: Name of the file in `folder`; a path if `folder` is None.
         mode: Permissions of the file. If None, and the old file belongs to this user, the new file has the same
             permissions. Otherwise, the umask determines the permissions.
-        lasting: Wait until the data is on the disk.
+        durable: Wait until the data is on the disk.
 
     Raises:
         OSError: The file cannot be written.
     """
-    beside = os.path.join(os.path.dirname(name), _unused_name())
-    descriptor = os.open(beside, _NEW, 0o666 if mode is None else mode, dir_fd=folder)
+    temporary = os.path.join(os.path.dirname(name), _temporary_name())
+    descriptor = os.open(temporary, _NEW_FILE_FLAGS, 0o666 if mode is None else mode, dir_fd=folder)
     try:
         with open(descriptor, "wb") as file:
             file.writelines(pieces)
             file.flush()
             if mode is None and hasattr(os, "fchmod"):
                 _copy_mode(name, descriptor)
-            if lasting:
+            if durable:
                 os.fsync(descriptor)
-        os.replace(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
+        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
         with contextlib.suppress(OSError):
-            os.unlink(beside, dir_fd=folder)
+            os.unlink(temporary, dir_fd=folder)
         raise
 
 
@@ -192,7 +199,7 @@ def read_into(descriptor: int, memory: memoryview, offset: int) -> bool:
     return True
 
 
-def room(error: OSError, folder: str) -> str:
+def describe_free_space(error: OSError, folder: str) -> str:
     """Return a text about the free space in a folder; "" if the error isn't about missing space."""
     if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return ""
@@ -210,11 +217,11 @@ class FileLock:
 
     Args:
         name: Name of the file, for the warning.
-        by_opening: If True, the lock belongs to the opened file (flock(2)); if False, to the process (lockf(3)).
+        per_descriptor: If True, the lock belongs to the opened file (flock(2)); if False, to the process (lockf(3)).
     """
 
-    def __init__(self, name: str, by_opening: bool = False) -> None:
-        self._name, self._by_opening, self._patience = name, by_opening, PATIENCE
+    def __init__(self, name: str, per_descriptor: bool = False) -> None:
+        self._name, self._per_descriptor, self._patience = name, per_descriptor, PATIENCE
         self._warned = False
 
     @contextlib.contextmanager
@@ -227,24 +234,24 @@ class FileLock:
         """
         import fcntl
 
-        lock = fcntl.flock if self._by_opening else fcntl.lockf
-        deadline, pause = time.monotonic() + self._patience, _SHORTEST
+        lock = fcntl.flock if self._per_descriptor else fcntl.lockf
+        deadline, pause = time.monotonic() + self._patience, _MIN_PAUSE
         while True:
             try:
                 lock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except (BlockingIOError, PermissionError):
                 if time.monotonic() >= deadline:
-                    self._give_up()
+                    self._raise_timeout()
             time.sleep(pause)
-            pause = min(2 * pause, _LONGEST)
+            pause = min(2 * pause, _MAX_PAUSE)
         self._patience = PATIENCE
         try:
             yield
         finally:
             lock(descriptor, fcntl.LOCK_UN)
 
-    def _give_up(self) -> None:
+    def _raise_timeout(self) -> None:
         self._patience = 0.0
         if not self._warned:
             self._warned = True

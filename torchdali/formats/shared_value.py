@@ -8,11 +8,11 @@ from typing import Any
 
 import torch
 
-from torchdali.formats.shared_counts import DescriptorPlace, anonymous_descriptor, open_shared, share
+from torchdali.formats.shared_counts import DescriptorLink, anonymous_descriptor, open_shared, share
 
-__all__ = ["Shared", "begin_copies"]
+__all__ = ["Shared", "mark_new_values_as_copies"]
 
-_makes_copies = False
+_creates_copies = False
 
 
 class Shared:
@@ -32,7 +32,7 @@ class Shared:
     """
 
     def __init__(self, value: Any) -> None:
-        initial, self._is_copy = _as_tensor(value), _makes_copies
+        initial, self._is_copy = _as_tensor(value), _creates_copies
         self._is_number = isinstance(value, (bool, int, float))
         self._descriptor = anonymous_descriptor(max(1, initial.nbytes))
         self._tensor = _map(self._descriptor, tuple(initial.shape), initial.dtype)
@@ -46,8 +46,8 @@ class Shared:
         return f"Shared({self.value!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        place = share(self._descriptor)
-        return _join, (place, tuple(self._tensor.shape), self._tensor.dtype, self._is_number)
+        link = share(self._descriptor)
+        return _join, (link, tuple(self._tensor.shape), self._tensor.dtype, self._is_number)
 
     @property
     def value(self) -> Any:
@@ -91,17 +91,17 @@ def _map(descriptor: int, shape: tuple[int, ...], dtype: torch.dtype) -> torch.T
     return memory[: count * dtype.itemsize].view(dtype).view(shape)
 
 
-def _join(place: DescriptorPlace, shape: tuple[int, ...], dtype: torch.dtype, is_number: bool) -> Shared:
-    joined = Shared.__new__(Shared)
-    joined._descriptor, joined._is_number, joined._is_copy = open_shared(place), is_number, False
-    joined._tensor = _map(joined._descriptor, shape, dtype)
-    return joined
+def _join(link: DescriptorLink, shape: tuple[int, ...], dtype: torch.dtype, is_number: bool) -> Shared:
+    shared = Shared.__new__(Shared)
+    shared._descriptor, shared._is_number, shared._is_copy = open_shared(link), is_number, False
+    shared._tensor = _map(shared._descriptor, shape, dtype)
+    return shared
 
 
-def begin_copies() -> None:
+def mark_new_values_as_copies() -> None:
     """Mark all values that this process creates from now on as copies.
 
     A worker process calls this function before it imports the user's modules again.
     """
-    global _makes_copies
-    _makes_copies = True
+    global _creates_copies
+    _creates_copies = True

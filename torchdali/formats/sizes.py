@@ -14,7 +14,7 @@ _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?\s*", re.IGNORECASE)
 class ByteSize(int):
     """A number of bytes, at least 1."""
 
-    least = 1
+    minimum = 1
 
     @classmethod
     def from_argument(cls, value: Any) -> ByteSize:
@@ -29,7 +29,7 @@ class ByteSize(int):
         if match is not None:
             number, unit, binary = match.groups()
             value = int(float(number) * (1024 if binary else 1000) ** _UNITS[unit.upper()])
-        if not isinstance(value, int) or isinstance(value, bool) or value < cls.least:
+        if not isinstance(value, int) or isinstance(value, bool) or value < cls.minimum:
             raise ValueError(f"a size must be a number of bytes or a text like '8GB' or '500MiB', got {value!r}")
         return cls(value)
 
@@ -37,4 +37,4 @@ class ByteSize(int):
 class SizeOrNone(ByteSize):
     """A number of bytes, at least 0."""
 
-    least = 0
+    minimum = 0

@@ -17,12 +17,12 @@ import torch
 
 from torchdali.codecs.signatures import HEAD, describe_content
 from torchdali.formats.remote import NoSuchObject, Remote, RemoteFile, check_range, read_url
-from torchdali.formats.shared_folder import open_named, read_into, write_whole
+from torchdali.formats.shared_folder import open_for_reading, read_into, write_atomically
 from torchdali.formats.stores import ObjectVersion
-from torchdali.formats.urls import is_url, shown
+from torchdali.formats.urls import is_url, redact
 
 __all__ = [
-    "ByteStorage", "Bytes", "MappedFile", "PlainFile", "described_storage", "exists", "file_identity", "open_storage",
+    "ByteStorage", "Bytes", "MappedFile", "PlainFile", "describe_storage", "exists", "file_identity", "open_storage",
     "read_text", "write_text",
 ]  # fmt: skip
 
@@ -65,7 +65,7 @@ class MappedFile:
     @property
     def identity(self) -> bytes:
         """Identity of the file when it was opened."""
-        return _identity(self.path, self._status)
+        return _encode_identity(self.path, self._status)
 
     def read(self, offset: int, count: int) -> Bytes:
         """Return a view of a range.
@@ -77,17 +77,17 @@ class MappedFile:
         end = offset + count
         if offset < 0 or count < 0 or end > self.size:
             check_range(self, offset, count)
-        self._check_whole()
+        self._check_truncation()
         return self.bytes[offset:end]
 
-    def _check_whole(self) -> None:
+    def _check_truncation(self) -> None:
         try:
-            now = os.stat(self.path)
+            status = os.stat(self.path)
         except OSError:
             return  # the file was removed; its mapping stays valid
-        if now.st_size < self.size and _place(now) == _place(self._status):
+        if status.st_size < self.size and _device_and_inode(status) == _device_and_inode(self._status):
             raise RuntimeError(
-                f"{self.path} became shorter while it was read: it had {self.size} bytes and has {now.st_size}"
+                f"{self.path} became shorter while it was read: it had {self.size} bytes and has {status.st_size}"
             )
 
 
@@ -97,9 +97,9 @@ if sys.platform == "win32":
         return mmap.mmap(descriptor, length, access=mmap.ACCESS_COPY, offset=offset)
 
 else:
-    _usual = platform.machine() in ("x86_64", "aarch64")
+    _is_common_machine = platform.machine() in ("x86_64", "aarch64")
     _NO_RESERVE = getattr(  # without this flag, the system refuses to map files that are larger than main memory
-        mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" and _usual else 0
+        mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" and _is_common_machine else 0
     )
 
     def _map_privately(descriptor: int, length: int, offset: int) -> mmap.mmap:
@@ -107,13 +107,13 @@ else:
         return mmap.mmap(descriptor, length, flags, protection, offset=offset)
 
 
-def _place(status: os.stat_result) -> tuple[int, int]:
+def _device_and_inode(status: os.stat_result) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def _identity(path: str, status: os.stat_result) -> bytes:
+def _encode_identity(path: str, status: os.stat_result) -> bytes:
     times = status.st_mtime_ns, status.st_ctime_ns  # tar, rsync and cp can set mtime, but not ctime
-    numbers = *_place(status), status.st_size, *times
+    numbers = *_device_and_inode(status), status.st_size, *times
     return os.fsencode(os.path.abspath(path)) + b"\0%d %d %d %d %d" % numbers
 
 
@@ -123,7 +123,7 @@ def file_identity(path: str) -> bytes | None:
     Return None if the file does not exist.
     """
     try:
-        return _identity(path, os.stat(path))
+        return _encode_identity(path, os.stat(path))
     except OSError:
         return None
 
@@ -153,7 +153,7 @@ class PlainFile:
     @property
     def identity(self) -> bytes:
         """Identity of the file when it was opened."""
-        return _identity(self.path, self._status)
+        return _encode_identity(self.path, self._status)
 
     def read(self, offset: int, count: int) -> Bytes:
         """Return a copy of a range."""
@@ -186,10 +186,10 @@ def _read_pages(path: str, flags: int, offset: int, count: int) -> Bytes:
     pages = memory[skipped : skipped + length]
     descriptor = os.open(path, flags)
     try:
-        got = os.preadv(descriptor, [pages.data], start)
+        read_size = os.preadv(descriptor, [pages.data], start)
     finally:
         os.close(descriptor)
-    if got < offset + count - start:
+    if read_size < offset + count - start:
         raise OSError("a short read")
     return pages[offset - start : offset - start + count]
 
@@ -235,13 +235,13 @@ def read_text(path: str, remote: Remote | None = None) -> str:
         data = read_url(path, remote)
     else:
         try:
-            with open_named(path) as file:
+            with open_for_reading(path) as file:
                 data = file.read()
         except OSError as error:
             raise RuntimeError(f"cannot open {path}: {error.strerror}") from None
-    known = describe_content(data)
-    if known and not known.startswith(("; it is text", "; it is JSON", "; it is empty")):
-        raise RuntimeError(f"cannot read {shown(path)}: {known.removeprefix('; ')}")
+    description = describe_content(data)
+    if description and not description.startswith(("; it is text", "; it is JSON", "; it is empty")):
+        raise RuntimeError(f"cannot read {redact(path)}: {description.removeprefix('; ')}")
     return data.decode("utf-8-sig", "surrogateescape").replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -260,9 +260,9 @@ def exists(path: str) -> bool:
     return True
 
 
-def described_storage(storage: ByteStorage, but: str = "") -> str:
+def describe_storage(storage: ByteStorage, exclude: str = "") -> str:
     """Describe the type of a file by its first bytes, for error messages; see `describe_content`."""
-    return describe_content(storage.read(0, min(HEAD, storage.size)), but)
+    return describe_content(storage.read(0, min(HEAD, storage.size)), exclude)
 
 
 def write_text(path: str, text: str) -> None:
@@ -272,6 +272,6 @@ def write_text(path: str, text: str) -> None:
         Remote().write(path, content)
         return
     try:
-        write_whole(path, [content])
+        write_atomically(path, [content])
     except OSError as error:
         raise RuntimeError(f"cannot write {path}: {error.strerror}") from None

@@ -43,16 +43,16 @@ class ObjectVersion(NamedTuple):
     changed: str = ""
 
     @classmethod
-    def of(cls, facts: Mapping[str, Any]) -> ObjectVersion:
+    def of(cls, metadata: Mapping[str, Any]) -> ObjectVersion:
         """Return the version that a store's metadata describes; the keys of the metadata depend on the package."""
-        etag = next((str(facts[name]) for name in ("ETag", "etag", "e_tag", "md5Hash") if facts.get(name)), "")
+        etag = next((str(metadata[name]) for name in ("ETag", "etag", "e_tag", "md5Hash") if metadata.get(name)), "")
         times = ("LastModified", "Last-Modified", "last_modified", "mtime", "created")
-        changed = next((str(facts[name]) for name in times if facts.get(name)), "")
-        total = str(facts.get("Content-Range") or facts.get("ContentRange") or "").rpartition("/")[2]
-        size = int(total) if total.isdigit() else facts.get("size")
+        changed = next((str(metadata[name]) for name in times if metadata.get(name)), "")
+        total = str(metadata.get("Content-Range") or metadata.get("ContentRange") or "").rpartition("/")[2]
+        size = int(total) if total.isdigit() else metadata.get("size")
         return cls(None if size is None else int(size), etag, changed)
 
-    def check(self, now: ObjectVersion) -> None:
+    def check(self, other: ObjectVersion) -> None:
         """Check that another version has the same size, and the same ETag or time.
 
         A time is only compared if at least one version has no ETag. A value that either version lacks isn't compared.
@@ -60,16 +60,16 @@ class ObjectVersion(NamedTuple):
         Raises:
             Replaced: A value differs.
         """
-        same = ("etag",) if self.etag and now.etag else ("changed",)
-        for name in ("size", *same):
-            before, after = getattr(self, name), getattr(now, name)
+        compared = ("etag",) if self.etag and other.etag else ("changed",)
+        for name in ("size", *compared):
+            before, after = getattr(self, name), getattr(other, name)
             if before not in (None, "") and after not in (None, "") and before != after:
                 raise Replaced(f"its {name} was {before} and is {after}")
 
     def identity(self, url: str) -> bytes | None:
         """Return bytes that identify the version; None if the store sends neither an ETag nor a time."""
-        mark = self.etag or self.changed
-        return f"{url}\0{mark}\0{self.size}".encode("utf-8", "surrogateescape") if mark else None
+        tag = self.etag or self.changed
+        return f"{url}\0{tag}\0{self.size}".encode("utf-8", "surrogateescape") if tag else None
 
     @property
     def condition(self) -> str | None:
@@ -103,27 +103,27 @@ def open_system(url: str, limits: RequestLimits, renewed: bool = False) -> Any:
     """
     scheme = _OBSTORE.get(url.partition("://")[0])
     registry, conf = importlib.import_module("fsspec.registry"), importlib.import_module("fsspec.config").conf
-    fresh = {"skip_instance_cache": True} if renewed else {}
+    cache_options = {"skip_instance_cache": True} if renewed else {}
     if scheme and not conf.get(scheme) and importlib.util.find_spec("obstore") is not None:
         _check_process()
         store = importlib.import_module("obstore.fsspec").FsspecStore
-        return store(scheme, **_obstore_settings(scheme, limits), **fresh)
+        return store(scheme, **_obstore_settings(scheme, limits), **cache_options)
     package = registry.get_filesystem_class(url.partition("://")[0]).__module__
     settings: dict[str, Any] = {}
     if package.startswith("s3fs"):
-        quiet = {"read_timeout": limits.timeout, "connect_timeout": limits.timeout, "retries": {"max_attempts": 1}}
-        settings = {"config_kwargs": {"max_pool_connections": limits.concurrency, **quiet}}
+        timeouts = {"read_timeout": limits.timeout, "connect_timeout": limits.timeout, "retries": {"max_attempts": 1}}
+        settings = {"config_kwargs": {"max_pool_connections": limits.concurrency, **timeouts}}
     elif package == _HTTP:
-        settings = {"client_kwargs": _client(limits)}
-    system = importlib.import_module("fsspec.core").url_to_fs(url, **settings, **fresh)[0]
+        settings = {"client_kwargs": _client_settings(limits)}
+    system = importlib.import_module("fsspec.core").url_to_fs(url, **settings, **cache_options)[0]
     if package.startswith("s3fs"):
         system.retries = 1
     return system
 
 
 def _obstore_settings(scheme: str, limits: RequestLimits) -> dict[str, Any]:
-    quiet = timedelta(seconds=limits.timeout)
-    options: dict[str, Any] = {"read_timeout": quiet, "connect_timeout": quiet, "timeout": timedelta(minutes=10)}
+    timeout = timedelta(seconds=limits.timeout)
+    options: dict[str, Any] = {"read_timeout": timeout, "connect_timeout": timeout, "timeout": timedelta(minutes=10)}
     endpoint = os.environ.get("AWS_ENDPOINT_URL", os.environ.get("AWS_ENDPOINT", ""))
     if scheme == "s3" and endpoint.startswith("http://"):
         options["allow_http"] = True
@@ -137,22 +137,22 @@ def _obstore_settings(scheme: str, limits: RequestLimits) -> dict[str, Any]:
     return settings
 
 
-def _client(limits: RequestLimits) -> dict[str, Any]:
+def _client_settings(limits: RequestLimits) -> dict[str, Any]:
     """Return the settings of fsspec's HTTP client: the user's settings, and the settings that this module needs."""
     aiohttp = importlib.import_module("aiohttp")
     conf = importlib.import_module("fsspec.config").conf
-    quiet = aiohttp.ClientTimeout(total=None, sock_connect=limits.timeout, sock_read=limits.timeout)
-    users = {k: v for name in ("http", "https") for k, v in conf.get(name, {}).get("client_kwargs", {}).items()}
-    ours = limits.client()
-    traces = [*users.get("trace_configs", ()), *ours.get("trace_configs", ())]
-    return {"timeout": quiet, **users, **ours, "trace_configs": traces}
+    timeout = aiohttp.ClientTimeout(total=None, sock_connect=limits.timeout, sock_read=limits.timeout)
+    user_settings = {k: v for name in ("http", "https") for k, v in conf.get(name, {}).get("client_kwargs", {}).items()}
+    own_settings = limits.client()
+    traces = [*user_settings.get("trace_configs", ()), *own_settings.get("trace_configs", ())]
+    return {"timeout": timeout, **user_settings, **own_settings, "trace_configs": traces}
 
 
-def call(system: Any, timeout: float, name: str, *arguments: Any, **named: Any) -> Any:
+def call(system: Any, timeout: float, name: str, *arguments: Any, **keywords: Any) -> Any:
     """Call a method of a file system. Only asynchronous file systems support `timeout`, in seconds."""
     if not system.async_impl:
-        return getattr(system, name)(*arguments, **named)
-    return _run(system, timeout, getattr(system, f"_{name}")(*arguments, **named))
+        return getattr(system, name)(*arguments, **keywords)
+    return _run(system, timeout, getattr(system, f"_{name}")(*arguments, **keywords))
 
 
 def _run(system: Any, timeout: float | None, coroutine: Any) -> Any:
@@ -186,15 +186,15 @@ def get(
         headers = dict(system.kwargs.get("headers", {}))
         headers |= {} if count is None else {"Accept-Encoding": "identity"}
         headers |= {} if condition is None else {"If-Match": condition}
-        place = {} if count is None else {"start": start, "end": start + count}
-        body = call(system, 0, "cat_file", path, headers=headers, **place)
+        byte_range = {} if count is None else {"start": start, "end": start + count}
+        body = call(system, 0, "cat_file", path, headers=headers, **byte_range)
         return body, ObjectVersion.of(body.headers)
     if count is None and system.async_impl:
         return bytes(call(system, 3 * timeout, "cat_file", path)), ObjectVersion()
     end = urls.MAX_BYTES + 1 if count is None else start + count  # one byte more than allowed, to detect larger objects
     # A limit on the total time, because fsspec's other packages don't detect that no bytes arrive.
-    slow = 3 * timeout + (count or 0) / 1e6
-    return bytes(call(system, slow, "cat_file", path, start=start, end=end)), ObjectVersion()
+    total_timeout = 3 * timeout + (count or 0) / 1e6
+    return bytes(call(system, total_timeout, "cat_file", path, start=start, end=end)), ObjectVersion()
 
 
 def _get_by_obstore(
@@ -205,10 +205,10 @@ def _get_by_obstore(
     options: dict[str, Any] = {} if version is None or version.condition is None else {"if_match": version.condition}
     if count is not None:
         options["range"] = (start, start + count)
-    answer = system._construct_store(bucket).get(name, options=options)
-    if count is None and answer.meta["size"] > urls.MAX_BYTES:
+    response = system._construct_store(bucket).get(name, options=options)
+    if count is None and response.meta["size"] > urls.MAX_BYTES:
         raise urls.TooLarge
-    return answer.bytes(), ObjectVersion.of(answer.meta)
+    return response.bytes(), ObjectVersion.of(response.meta)
 
 
 def _check_process() -> None:
@@ -229,12 +229,12 @@ async def _get_by_s3fs(
     system: Any, path: str, start: int, count: int | None, condition: str | None
 ) -> tuple[bytes, ObjectVersion]:
     bucket, key, _ = system.split_path(path)
-    more = {} if condition is None else {"IfMatch": condition}
+    options = {} if condition is None else {"IfMatch": condition}
     if count is not None:
-        more["Range"] = f"bytes={start}-{start + count - 1}"
-    answer = await system._call_s3("get_object", Bucket=bucket, Key=key, **more)
-    async with answer["Body"] as body:
-        return await body.read(), ObjectVersion.of(answer)
+        options["Range"] = f"bytes={start}-{start + count - 1}"
+    response = await system._call_s3("get_object", Bucket=bucket, Key=key, **options)
+    async with response["Body"] as body:
+        return await body.read(), ObjectVersion.of(response)
 
 
 # ---------------------------------------------------------------- listings
@@ -250,33 +250,33 @@ def list_names(system: Any, path: str, timeout: float) -> Names:
     request, which must finish within `timeout` seconds.
     """
     if hasattr(system, "_iterdir"):  # s3fs returns entries page by page
-        listed: Names = importlib.import_module("fsspec.asyn").sync(system.loop, _stream_names, system, path)
-        return listed
-    is_a_page = type(system).__module__ == _HTTP
-    entries = call(system, timeout, "ls", path, detail=True) if is_a_page else system.ls(path, detail=True)
+        result: Names = importlib.import_module("fsspec.asyn").sync(system.loop, _stream_names, system, path)
+        return result
+    is_web_page = type(system).__module__ == _HTTP
+    entries = call(system, timeout, "ls", path, detail=True) if is_web_page else system.ls(path, detail=True)
     names: Names = set(), set()
     for entry in entries:
-        _add(entry, path, names)
+        _add_name(entry, path, names)
     system.invalidate_cache(path)  # to save memory: fsspec caches the whole listing
     return names
 
 
 async def _stream_names(system: Any, path: str) -> Names:
     bucket, key, _ = system.split_path(path)
-    prefix, empty = f"{key.rstrip('/')}/" if key else "", True
+    prefix, is_empty = f"{key.rstrip('/')}/" if key else "", True
     names: Names = set(), set()
     try:
         async for entry in system._iterdir(bucket, prefix=prefix):
-            empty = False
-            _add(entry, path, names)
+            is_empty = False
+            _add_name(entry, path, names)
     except Exception as error:
         raise importlib.import_module("s3fs.errors").translate_boto_error(error) from None
-    if empty:
+    if is_empty:
         raise FileNotFoundError(path)
     return names
 
 
-def _add(entry: Any, path: str, names: Names) -> None:
+def _add_name(entry: Any, path: str, names: Names) -> None:
     """Add the name of a folder's entry. Skip the folder itself, which some stores list, too."""
     name = entry["name"].rstrip("/")
     if name != path.rstrip("/"):

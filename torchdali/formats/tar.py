@@ -17,13 +17,24 @@ import numpy as np
 
 from torchdali.errors import warn
 from torchdali.formats.remote import Remote
-from torchdali.formats.storage import Bytes, ByteStorage, described_storage
-from torchdali.formats.tar_sparse import BLOCK, Records, Sparse, header_number, sparse_of_header, sparse_of_records
-from torchdali.formats.urls import shown
+from torchdali.formats.storage import Bytes, ByteStorage, describe_storage
+from torchdali.formats.tar_sparse import BLOCK, Records, Sparse, parse_number, read_sparse_header, read_sparse_records
+from torchdali.formats.urls import redact
 
 __all__ = [
-    "BLOCK", "Archive", "Component", "Member", "group", "index_text", "indexed_samples",
-    "located_samples", "parse_index", "samples", "split_name", "write_end", "write_member",
+    "BLOCK",
+    "Archive",
+    "Component",
+    "Member",
+    "group_members",
+    "index_text",
+    "locate_samples",
+    "parse_index",
+    "read_indexable_samples",
+    "read_samples",
+    "split_name",
+    "write_end",
+    "write_member",
 ]  # fmt: skip
 
 _LONGEST_NAME = 1 << 20
@@ -49,16 +60,16 @@ class Member(NamedTuple):
 
 # ---------------------------------------------------------------- archives
 
-_FILES = (b"0", b"\0", b"7", b"S")
-_LINK = b"1"
-_OTHERS = {
+_FILE_TYPES = (b"0", b"\0", b"7", b"S")
+_LINK_TYPE = b"1"
+_SKIPPED_TYPES = {
     b"2": "a symbolic link", b"3": "a device", b"4": "a device", b"6": "a named pipe (FIFO)", b"M": "the end of a file",
 }  # fmt: skip
-_BEFORE = (b"x", b"X", b"L", b"K")
-_WITHOUT_CONTENT = (b"1", b"2", b"3", b"4", b"5", b"6")
+_EXTENSION_TYPES = (b"x", b"X", b"L", b"K")
+_TYPES_WITHOUT_CONTENT = (b"1", b"2", b"3", b"4", b"5", b"6")
 
 
-class _Before(NamedTuple):
+class _ExtensionValues(NamedTuple):
     """Values of the extension headers, which precede the header of a file."""
 
     name: str = ""
@@ -66,16 +77,16 @@ class _Before(NamedTuple):
     size: int = -1
     records: Records = ()
 
-    def then(self, kind: bytes, text: bytes) -> _Before:
+    def merge(self, kind: bytes, text: bytes) -> _ExtensionValues:
         """Return a copy of the values that is updated with another extension header."""
         if kind == b"L":
             return self._replace(name=_decode_name(text))
         if kind == b"K":
             return self._replace(link=_decode_name(text))
-        records = tuple(_pax(text))
-        named = dict(records)
-        name = named.get("GNU.sparse.name", named.get("path", self.name))
-        return _Before(name, named.get("linkpath", self.link), _size(named, self.size), records)
+        records = tuple(_parse_pax(text))
+        by_key = dict(records)
+        name = by_key.get("GNU.sparse.name", by_key.get("path", self.name))
+        return _ExtensionValues(name, by_key.get("linkpath", self.link), _parse_size(by_key, self.size), records)
 
 
 class Archive:
@@ -88,12 +99,12 @@ class Archive:
         storage: Storage of the archive.
 
     Attributes:
-        left_out: For each skipped entry that is not a file, its offset and a description (name and type).
+        skipped: For each skipped entry that is not a file, its offset and a description (name and type).
     """
 
     def __init__(self, storage: ByteStorage) -> None:
         self.path, self.size = storage.path, storage.size
-        self.left_out: list[tuple[int, str]] = []
+        self.skipped: list[tuple[int, str]] = []
         self._storage = storage
         self._files: dict[str, Member] = {}
         self._starts = [0]  # the offset of each piece in this storage; the archive itself is the first piece
@@ -114,7 +125,7 @@ class Archive:
         """Identity of the archive's file."""
         return self._storage.identity
 
-    def place(self, offset: int) -> int:
+    def to_archive_offset(self, offset: int) -> int:
         """Convert an offset in this storage to an offset in the archive."""
         part = bisect_right(self._starts, offset) - 1
         return self._parts[part][1] + min(offset - self._starts[part], self._parts[part][0])
@@ -126,10 +137,10 @@ class Archive:
             return self._storage.read(offset, count)
         data = np.zeros(count, np.uint8)
         for part in range(bisect_right(self._starts, offset) - 1, bisect_right(self._starts, end)):
-            (length, place), start = self._parts[part], self._starts[part]
+            (length, archive_offset), start = self._parts[part], self._starts[part]
             first, last = max(start, offset), min(start + length, end)
             if first < last:
-                data[first - offset : last - offset] = self._storage.read(place + first - start, last - first)
+                data[first - offset : last - offset] = self._storage.read(archive_offset + first - start, last - first)
         return data
 
     def members(self, start: int = 0) -> Iterator[Member]:
@@ -144,122 +155,124 @@ class Archive:
         try:
             yield from self._members(start)
         except ValueError as error:
-            described = described_storage(self._storage, "tar")
+            described = describe_storage(self._storage, "tar")
             raise RuntimeError(f"corrupted tar file {self.path}: {error}{described}") from None
 
-    def _members(self, at: int) -> Iterator[Member]:
-        start, before, end = at, _Before(), self._storage.size
-        while at < end:
-            if end - at < BLOCK:
-                raise ValueError(f"{end - at} bytes remain at {at}, too few for a header")
-            header = self._storage.read(at, BLOCK).tobytes()
+    def _members(self, offset: int) -> Iterator[Member]:
+        start, values, end = offset, _ExtensionValues(), self._storage.size
+        while offset < end:
+            if end - offset < BLOCK:
+                raise ValueError(f"{end - offset} bytes remain at {offset}, too few for a header")
+            header = self._storage.read(offset, BLOCK).tobytes()
             if not any(header):
                 return
-            _check(header, at)
-            kind, length, data = header[156:157], header_number(header[124:136], at), at + BLOCK
-            if kind in _BEFORE:
-                before = before.then(kind, self._text(data, length))
-            elif kind in _FILES:
-                length = length if before.size < 0 else before.size
-                member, data = self._file(header, data, length, before)
-                yield self._check_type(member._replace(start=start))
+            _check_checksum(header, offset)
+            kind, length, content_offset = header[156:157], parse_number(header[124:136], offset), offset + BLOCK
+            if kind in _EXTENSION_TYPES:
+                values = values.merge(kind, self._read_text(content_offset, length))
+            elif kind in _FILE_TYPES:
+                length = length if values.size < 0 else values.size
+                member, content_offset = self._read_file(header, content_offset, length, values)
+                yield self._register_file(member._replace(start=start))
             elif kind != b"g":
-                yield from (member._replace(start=start) for member in self._other(header, at, before))
-                length = 0 if kind in _WITHOUT_CONTENT else length
-            if kind not in (*_BEFORE, b"g"):
-                before = _Before()
-            self._check_length(data, length)
-            at = data + -(-length // BLOCK) * BLOCK
-            start = start if kind in _BEFORE else at
+                yield from (member._replace(start=start) for member in self._resolve_entry(header, offset, values))
+                length = 0 if kind in _TYPES_WITHOUT_CONTENT else length
+            if kind not in (*_EXTENSION_TYPES, b"g"):
+                values = _ExtensionValues()
+            self._check_length(content_offset, length)
+            offset = content_offset + -(-length // BLOCK) * BLOCK
+            start = start if kind in _EXTENSION_TYPES else offset
 
-    def _file(self, header: bytes, data: int, length: int, before: _Before) -> tuple[Member, int]:
+    def _read_file(
+        self, header: bytes, content_offset: int, length: int, values: _ExtensionValues
+    ) -> tuple[Member, int]:
         """Return a file, and the offset of its `length` stored bytes."""
-        name = before.name or _name(header)
-        sparse = sparse_of_header(self._storage, header, data) if header[156:157] == b"S" else None
+        name = values.name or _read_name(header)
+        sparse = read_sparse_header(self._storage, header, content_offset) if header[156:157] == b"S" else None
         if sparse is not None:
-            data = sparse.start
-        self._check_length(data, length)
+            content_offset = sparse.start
+        self._check_length(content_offset, length)
         if sparse is None:
-            sparse = sparse_of_records(self._storage, before.records, data, length)
+            sparse = read_sparse_records(self._storage, values.records, content_offset, length)
         if sparse is None:
-            return Member(name, data, length), data
-        sparse.check(length - (sparse.start - data))
-        return Member(name, self._expand(sparse), sparse.size), data
+            return Member(name, content_offset, length), content_offset
+        sparse.check(length - (sparse.start - content_offset))
+        return Member(name, self._expand(sparse), sparse.size), content_offset
 
     def _expand(self, sparse: Sparse) -> int:
         """Add the pieces of a sparse file to this storage; return the file's offset."""
-        offset, place = self.size, sparse.start
+        offset, archive_offset = self.size, sparse.start
         self.size += sparse.size
         for start, length in [(0, 0), *sparse.extents]:
             self._starts.append(offset + start)
-            self._parts.append((length, place))
-            place += length
+            self._parts.append((length, archive_offset))
+            archive_offset += length
         return offset
 
-    def _check_type(self, member: Member) -> Member:
+    def _register_file(self, member: Member) -> Member:
         self._files[posixpath.normpath(member.name)] = member
         return member
 
-    def _other(self, header: bytes, at: int, before: _Before) -> Iterator[Member]:
-        """Yield the file that a hard link refers to. Append an entry that is not a file to `left_out`."""
-        kind, name = header[156:157], before.name or _name(header)
-        target = before.link or _decode_name(header[157:257])
-        file = self._files.get(posixpath.normpath(target)) if kind == _LINK else None
+    def _resolve_entry(self, header: bytes, offset: int, values: _ExtensionValues) -> Iterator[Member]:
+        """Yield the file that a hard link refers to. Append an entry that is not a file to `skipped`."""
+        kind, name = header[156:157], values.name or _read_name(header)
+        target = values.link or _decode_name(header[157:257])
+        file = self._files.get(posixpath.normpath(target)) if kind == _LINK_TYPE else None
         if file is not None:
-            yield self._check_type(file._replace(name=name))
-        elif kind == _LINK:
-            self.left_out.append((at, f"{name!r}, a hard link to {target!r}, and no file before it has this name"))
-        elif kind in _OTHERS:
-            self.left_out.append((at, f"{name!r}, {_OTHERS[kind]}" + (f" to {target!r}" if target else "")))
+            yield self._register_file(file._replace(name=name))
+        elif kind == _LINK_TYPE:
+            self.skipped.append((offset, f"{name!r}, a hard link to {target!r}, and no file before it has this name"))
+        elif kind in _SKIPPED_TYPES:
+            self.skipped.append((offset, f"{name!r}, {_SKIPPED_TYPES[kind]}" + (f" to {target!r}" if target else "")))
 
-    def _check_length(self, data: int, length: int) -> None:
-        if length > self._storage.size - data:
+    def _check_length(self, offset: int, length: int) -> None:
+        if length > self._storage.size - offset:
             raise ValueError(
-                f"a member of {length} bytes at {data} reaches beyond the end of the file at {self._storage.size}"
+                f"a member of {length} bytes at {offset} reaches beyond the end of the file at {self._storage.size}"
             )
 
-    def _text(self, data: int, length: int) -> bytes:
+    def _read_text(self, offset: int, length: int) -> bytes:
         if length > _LONGEST_NAME:
             raise ValueError(
-                f"the name in the header at {data - BLOCK} must have at most {_LONGEST_NAME} bytes, got {length}"
+                f"the name in the header at {offset - BLOCK} must have at most {_LONGEST_NAME} bytes, got {length}"
             )
-        self._check_length(data, length)
-        return self._storage.read(data, length).tobytes()
+        self._check_length(offset, length)
+        return self._storage.read(offset, length).tobytes()
 
 
-def _check(header: bytes, at: int) -> None:
-    stored = header_number(header[148:156], at)
+def _check_checksum(header: bytes, offset: int) -> None:
+    stored = parse_number(header[148:156], offset)
     counted = sum(header) - sum(header[148:156]) + 8 * ord(" ")
     if stored != counted:
-        raise ValueError(f"the checksum of the header at {at} must be {counted}, got {stored}")
+        raise ValueError(f"the checksum of the header at {offset} must be {counted}, got {stored}")
 
 
 def _decode_name(field: bytes) -> str:
     return field.split(b"\0")[0].decode("utf-8", "surrogateescape")
 
 
-def _name(header: bytes) -> str:
+def _read_name(header: bytes) -> str:
     name = _decode_name(header[:100])
     if header[257:263] == b"ustar\0" and header[345]:
         name = f"{_decode_name(header[345:500])}/{name}"
     return name
 
 
-def _pax(text: bytes) -> Iterator[tuple[str, str]]:
+def _parse_pax(text: bytes) -> Iterator[tuple[str, str]]:
     """Yield the keys and values of a pax header, which consists of lines ``length key=value``."""
-    at, end = 0, len(text.rstrip(b"\0"))
-    while at < end:
-        space = text.find(b" ", at, at + 9)
-        digits = text[at:space] if space >= 0 else b""
+    offset, end = 0, len(text.rstrip(b"\0"))
+    while offset < end:
+        space = text.find(b" ", offset, offset + 9)
+        digits = text[offset:space] if space >= 0 else b""
         length = int(digits) if digits.isdigit() else 0
-        key, equals, value = text[space + 1 : at + length - 1].partition(b"=")
-        if not len(digits) + 1 < length <= end - at or not equals:
-            raise ValueError(f"a line of a pax header must be `length key=value`, got {text[at : at + 20]!r}")
+        key, equals, value = text[space + 1 : offset + length - 1].partition(b"=")
+        if not len(digits) + 1 < length <= end - offset or not equals:
+            raise ValueError(f"a line of a pax header must be `length key=value`, got {text[offset : offset + 20]!r}")
         yield key.decode("utf-8", "replace"), value.decode("utf-8", "surrogateescape")
-        at += length
+        offset += length
 
 
-def _size(records: dict[str, str], size: int) -> int:
+def _parse_size(records: dict[str, str], size: int) -> int:
     if "size" not in records:
         return size
     if not records["size"].isdigit() or len(records["size"]) > 18:
@@ -276,33 +289,33 @@ def split_name(path: str) -> tuple[str, str]:
     return (path, "") if dot < 0 else (path[:dot], path[dot + 1 :])
 
 
-def group(members: Iterable[Member]) -> Iterator[list[Component]]:
+def group_members(members: Iterable[Member]) -> Iterator[list[Component]]:
     """Yield samples: consecutive files with the same key. Hidden files and files without an extension are skipped."""
-    last, sample = "", list[Component]()
+    last_key, sample = "", list[Component]()
     for member in members:
         key, extension = split_name(member.name)
         if not extension or not key or key.endswith("/"):
             continue
-        if key != last and sample:
+        if key != last_key and sample:
             yield sample
             sample = []
-        last = key
+        last_key = key
         sample.append((extension, member.offset, member.size, member.name))
     if sample:
         yield sample
 
 
-def samples(archive: Archive) -> Iterator[list[Component]]:
+def read_samples(archive: Archive) -> Iterator[list[Component]]:
     """Yield the samples of an archive; at the end, warn about skipped entries that are not files."""
-    yield from group(archive.members())
-    if archive.left_out:
+    yield from group_members(archive.members())
+    if archive.skipped:
         warn(
-            f"{archive.path}: members that aren't files are skipped, {len(archive.left_out)} in total, for example "
-            f"{archive.left_out[0][1]}. Write the archive with the files themselves (tar --dereference)"
+            f"{archive.path}: members that aren't files are skipped, {len(archive.skipped)} in total, for example "
+            f"{archive.skipped[0][1]}. Write the archive with the files themselves (tar --dereference)"
         )
 
 
-def located_samples(archive: Archive, start: int) -> Iterator[tuple[int, list[Component]]]:
+def locate_samples(archive: Archive, start: int) -> Iterator[tuple[int, list[Component]]]:
     """Yield the samples from an offset on, each with the offset of its first header."""
     starts: dict[tuple[str, int], int] = {}
 
@@ -311,19 +324,19 @@ def located_samples(archive: Archive, start: int) -> Iterator[tuple[int, list[Co
             starts[member.name, member.offset] = member.start
             yield member
 
-    for sample in group(note_offsets()):
+    for sample in group_members(note_offsets()):
         yield starts[sample[0][3], sample[0][1]], sample
         for _, offset, _, name in sample:
             starts.pop((name, offset), None)
 
 
-def indexed_samples(storage: ByteStorage) -> Iterator[list[Component]]:
+def read_indexable_samples(storage: ByteStorage) -> Iterator[list[Component]]:
     """Yield the samples of an archive for its index.
 
     Raises:
         RuntimeError: The archive has a sparse file, which an index cannot describe.
     """
-    for sample in samples(Archive(storage)):
+    for sample in read_samples(Archive(storage)):
         for _, offset, size, name in sample:
             if offset + size > storage.size:
                 raise RuntimeError(
@@ -350,16 +363,18 @@ def parse_index(text: str, path: str, storage: ByteStorage) -> list[list[Compone
     try:
         width, count = _read_head(lines[0].split())
     except ValueError as error:
-        raise RuntimeError(f"malformed index file {shown(path)}, line 1: {error}") from None
+        raise RuntimeError(f"malformed index file {redact(path)}, line 1: {error}") from None
     samples = []
     for number in range(1, count + 1):
         words = lines[number].split() if number < len(lines) else []
         try:
-            samples.append([_component(words[i : i + width], width, storage) for i in range(0, len(words), width)])
+            samples.append(
+                [_parse_component(words[i : i + width], width, storage) for i in range(0, len(words), width)]
+            )
             if not words:
                 raise ValueError("no extensions provided for the sample")
         except ValueError as error:
-            raise RuntimeError(f"malformed index file {shown(path)}, line {number + 1}: {error}") from None
+            raise RuntimeError(f"malformed index file {redact(path)}, line {number + 1}: {error}") from None
     return samples
 
 
@@ -367,8 +382,8 @@ def _read_head(words: list[str]) -> tuple[int, int]:
     if not words:
         raise ValueError("no version signature found")
     if words[0] not in _VERSIONS:
-        known = ", ".join(_VERSIONS)
-        raise ValueError(f"Unsupported version of the index file ({words[0]}). The supported versions are {known}")
+        supported = ", ".join(_VERSIONS)
+        raise ValueError(f"Unsupported version of the index file ({words[0]}). The supported versions are {supported}")
     if len(words) < 2 or not words[1].lstrip("-").isdigit():
         raise ValueError("no sample count found")
     if int(words[1]) < 1:
@@ -376,7 +391,7 @@ def _read_head(words: list[str]) -> tuple[int, int]:
     return _VERSIONS[words[0]], int(words[1])
 
 
-def _component(words: list[str], width: int, storage: ByteStorage) -> Component:
+def _parse_component(words: list[str], width: int, storage: ByteStorage) -> Component:
     try:
         if len(words) < width:
             raise ValueError
@@ -407,13 +422,13 @@ def index_text(samples: list[list[Component]]) -> str:
     Raises:
         RuntimeError: An extension is empty or contains a space.
     """
-    spaces = next((p for sample in samples for p in sample if len(p[0].split()) != 1), None)
-    if spaces is not None:
-        raise RuntimeError(f"an index needs extensions without spaces, got the name {spaces[3]!r}")
-    named = all(len(part[3].split()) == 1 for sample in samples for part in sample)
-    width = 4 if named else 3
+    invalid = next((p for sample in samples for p in sample if len(p[0].split()) != 1), None)
+    if invalid is not None:
+        raise RuntimeError(f"an index needs extensions without spaces, got the name {invalid[3]!r}")
+    has_names = all(len(part[3].split()) == 1 for sample in samples for part in sample)
+    width = 4 if has_names else 3
     lines = (" ".join(str(word) for part in sample for word in part[:width]) for sample in samples)
-    head = f"{'v1.2' if named else 'v1.1'} {len(samples)}"
+    head = f"{'v1.2' if has_names else 'v1.1'} {len(samples)}"
     return "".join(line + "\n" for line in itertools.chain((head,), lines))
 
 

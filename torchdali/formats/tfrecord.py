@@ -19,18 +19,18 @@ from torchdali.errors import MissingExtraError
 from torchdali.formats.protobuf import (
     BYTES,
     Field,
-    fields,
+    read_fields,
     read_floats,
     read_integers,
-    varint,
+    read_varint,
     write_bytes,
     write_varint,
 )
-from torchdali.formats.storage import Bytes, ByteStorage, described_storage
-from torchdali.formats.urls import shown
+from torchdali.formats.storage import Bytes, ByteStorage, describe_storage
+from torchdali.formats.urls import redact
 
 __all__ = [
-    "FeatureValue", "features", "find", "index_text", "masked_crc32c", "parse_index", "payload", "scan",
+    "FeatureValue", "features", "find_features", "index_text", "masked_crc32c", "parse_index", "payload", "scan",
     "verify", "write_example", "write_record",
 ]  # fmt: skip
 
@@ -55,9 +55,9 @@ def parse_index(text: str, path: str, storage: ByteStorage | None = None) -> Off
     try:
         numbers = np.array(words[: len(words) // 2 * 2], np.int64)
     except (ValueError, OverflowError):
-        raise RuntimeError(f"{shown(path)} is not an index of a TFRecord file: expected lines 'offset size'") from None
+        raise RuntimeError(f"{redact(path)} is not an index of a TFRecord file: expected lines 'offset size'") from None
     if not numbers.size:
-        raise RuntimeError(f"the index file {shown(path)} is empty: content of index files should not be empty")
+        raise RuntimeError(f"the index file {redact(path)} is empty: content of index files should not be empty")
     return numbers.reshape(-1, 2)
 
 
@@ -67,19 +67,21 @@ def scan(storage: ByteStorage) -> Iterator[tuple[int, int]]:
     Raises:
         RuntimeError: A record reaches beyond the end of the file.
     """
-    at = 0
-    while at < storage.size:
-        if storage.size - at < HEADER + FOOTER:
-            known = described_storage(storage)
-            raise RuntimeError(f"{storage.path}: {storage.size - at} bytes at {at} are too few for a record{known}")
-        (length,) = _LENGTH.unpack(storage.read(at, 8).data)
-        if length > storage.size - at - HEADER - FOOTER:
+    offset = 0
+    while offset < storage.size:
+        if storage.size - offset < HEADER + FOOTER:
+            description = describe_storage(storage)
             raise RuntimeError(
-                f"{storage.path}: the record at {at} has a payload of {length} bytes, but the file ends at "
+                f"{storage.path}: {storage.size - offset} bytes at {offset} are too few for a record{description}"
+            )
+        (length,) = _LENGTH.unpack(storage.read(offset, 8).data)
+        if length > storage.size - offset - HEADER - FOOTER:
+            raise RuntimeError(
+                f"{storage.path}: the record at {offset} has a payload of {length} bytes, but the file ends at "
                 f"{storage.size}"
             )
-        yield at, length + HEADER + FOOTER
-        at += length + HEADER + FOOTER
+        yield offset, length + HEADER + FOOTER
+        offset += length + HEADER + FOOTER
 
 
 _LENGTH = struct.Struct("<Q")
@@ -114,8 +116,8 @@ def verify(record: Bytes) -> None:
         MissingExtraError: google-crc32c is not installed (extra ``checksums``).
     """
     begin, end = payload(record)
-    for name, start, stop, place in (("length", 0, 8, 8), ("payload", begin, end, end)):
-        if struct.unpack_from("<I", record.data, place)[0] != masked_crc32c(record[start:stop]):
+    for name, start, stop, offset in (("length", 0, 8, 8), ("payload", begin, end, end)):
+        if struct.unpack_from("<I", record.data, offset)[0] != masked_crc32c(record[start:stop]):
             raise ValueError(f"the {name} doesn't match its checksum")
 
 
@@ -145,23 +147,23 @@ class FeatureValue:
 
     def strings(self) -> list[tuple[int, int]]:
         """Return start and end of each string in the record's bytes."""
-        data, at, end = self._data, self._begin, self._end
-        if at < end and data[at] == _STRING:  # the common case of one string
-            length, begin = varint(data, at + 1, end)
+        data, offset, end = self._data, self._begin, self._end
+        if offset < end and data[offset] == _STRING:  # the common case of one string
+            length, begin = read_varint(data, offset + 1, end)
             if begin + length == end:
                 return [(begin, end)]
-        return [(b, e) for n, kind, b, e in fields(data, at, end) if n == 1 and kind == BYTES]
+        return [(b, e) for n, kind, b, e in read_fields(data, offset, end) if n == 1 and kind == BYTES]
 
     def floats(self) -> npt.NDArray[np.float32]:
         """Return the float32 values, which may be stored packed or one by one."""
-        return read_floats(self._data, self._numbers())
+        return read_floats(self._data, self._number_fields())
 
     def integers(self) -> list[int]:
         """Return the int64 values, which may be stored packed or one by one."""
-        return read_integers(self._data, self._numbers())
+        return read_integers(self._data, self._number_fields())
 
-    def _numbers(self) -> list[Field]:
-        return [each for each in fields(self._data, self._begin, self._end) if each[0] == 1]
+    def _number_fields(self) -> list[Field]:
+        return [each for each in read_fields(self._data, self._begin, self._end) if each[0] == 1]
 
 
 _Values = list[FeatureValue | None]
@@ -170,7 +172,7 @@ _VALUE = 2 << 3 | BYTES
 _KINDS = {1 << 3 | BYTES: "string", 2 << 3 | BYTES: "float32", 3 << 3 | BYTES: "int64"}
 
 
-def find(data: memoryview, begin: int, end: int, names: Mapping[bytes, int]) -> _Values:
+def find_features(data: memoryview, begin: int, end: int, names: Mapping[bytes, int]) -> _Values:
     """Find features of an example by name.
 
     Args:
@@ -186,9 +188,9 @@ def find(data: memoryview, begin: int, end: int, names: Mapping[bytes, int]) -> 
         ValueError: The bytes aren't a `tf.train.Example`.
     """
     values: _Values = [None] * len(names)
-    for number, kind, at, stop in fields(data, begin, end):
+    for number, kind, offset, stop in read_fields(data, begin, end):
         if number == 1 and kind == BYTES:
-            _find_in(data, at, stop, names, values)
+            _find_in(data, offset, stop, names, values)
     return values
 
 
@@ -199,71 +201,71 @@ def features(data: memoryview, begin: int, end: int) -> dict[str, FeatureValue]:
         ValueError: The bytes aren't a `tf.train.Example`.
     """
     values: dict[str, FeatureValue] = {}
-    for number, kind, at, stop in fields(data, begin, end):
-        for inner, inner_kind, start, last in fields(data, at, stop) if number == 1 else ():
+    for number, kind, offset, stop in read_fields(data, begin, end):
+        for inner, inner_kind, start, last in read_fields(data, offset, stop) if number == 1 else ():
             if inner == 1 and inner_kind == BYTES and kind == BYTES:
-                entry = {n: (b, e) for n, k, b, e in fields(data, start, last) if k == BYTES}
+                entry = {n: (b, e) for n, k, b, e in read_fields(data, start, last) if k == BYTES}
                 name = bytes(data[slice(*entry.get(1, (0, 0)))]).decode("utf-8", "replace")
-                values[name] = _kind_of(data, *entry.get(2, (last, last)))
+                values[name] = _read_list(data, *entry.get(2, (last, last)))
     return values
 
 
-def _find_in(data: memoryview, at: int, end: int, names: Mapping[bytes, int], values: _Values) -> None:
+def _find_in(data: memoryview, offset: int, end: int, names: Mapping[bytes, int], values: _Values) -> None:
     """Find features among the entries of `tf.train.Features`; each entry is a key and a feature.
 
     If several entries have the same key, the last entry is used.
     """
-    while at < end:
-        if data[at] != _STRING:
-            raise ValueError(f"byte {at} does not begin an entry of tf.train.Features")
-        length, at = varint(data, at + 1, end)
-        stop = at + length
+    while offset < end:
+        if data[offset] != _STRING:
+            raise ValueError(f"byte {offset} does not begin an entry of tf.train.Features")
+        length, offset = read_varint(data, offset + 1, end)
+        stop = offset + length
         if stop > end:
-            raise ValueError(f"an entry of {length} bytes at {at} reaches beyond its message, which ends at {end}")
-        size = data[at + 1] if length > 1 else 0
+            raise ValueError(f"an entry of {length} bytes at {offset} reaches beyond its message, which ends at {end}")
+        size = data[offset + 1] if length > 1 else 0
         # In most entries, a short key comes first.
-        if size < 128 and data[at] == _STRING and at + 2 + size <= stop:
-            place = names.get(bytes(data[at + 2 : at + 2 + size]))
-            if place is not None:
-                values[place] = _feature(data, at + 2 + size, stop)
+        if size < 128 and data[offset] == _STRING and offset + 2 + size <= stop:
+            index = names.get(bytes(data[offset + 2 : offset + 2 + size]))
+            if index is not None:
+                values[index] = _read_feature(data, offset + 2 + size, stop)
         else:
-            _find_entry(data, at, stop, names, values)
-        at = stop
+            _find_entry(data, offset, stop, names, values)
+        offset = stop
 
 
-def _find_entry(data: memoryview, at: int, end: int, names: Mapping[bytes, int], values: _Values) -> None:
+def _find_entry(data: memoryview, offset: int, end: int, names: Mapping[bytes, int], values: _Values) -> None:
     key, value = b"", (end, end)
-    for number, kind, begin, stop in fields(data, at, end):
+    for number, kind, begin, stop in read_fields(data, offset, end):
         if kind == BYTES and number == 1:
             key = bytes(data[begin:stop])
         elif kind == BYTES and number == 2:
             value = begin, stop
     if key in names:
-        values[names[key]] = _kind_of(data, *value)
+        values[names[key]] = _read_list(data, *value)
 
 
-def _feature(data: memoryview, at: int, end: int) -> FeatureValue:
+def _read_feature(data: memoryview, offset: int, end: int) -> FeatureValue:
     """Read the second field of an entry: a feature, which is a list of strings, floats or integers."""
-    if at < end and data[at] == _VALUE:
-        length, at = varint(data, at + 1, end)
-        if at + length == end:
-            return _kind_of(data, at, end)
-        at += length
-    if at < end:
-        raise ValueError(f"byte {at} does not begin a feature of tf.train.Features")
+    if offset < end and data[offset] == _VALUE:
+        length, offset = read_varint(data, offset + 1, end)
+        if offset + length == end:
+            return _read_list(data, offset, end)
+        offset += length
+    if offset < end:
+        raise ValueError(f"byte {offset} does not begin a feature of tf.train.Features")
     return FeatureValue(data, "", end, end)
 
 
-def _kind_of(data: memoryview, at: int, end: int) -> FeatureValue:
-    if at == end:
+def _read_list(data: memoryview, offset: int, end: int) -> FeatureValue:
+    if offset == end:
         return FeatureValue(data, "", end, end)
-    kind = _KINDS.get(data[at])
+    kind = _KINDS.get(data[offset])
     if kind is None:
-        raise ValueError(f"byte {at} does not begin a list of a feature")
-    length, at = varint(data, at + 1, end)
-    if at + length > end:
-        raise ValueError(f"a list of {length} bytes at {at} reaches beyond its feature, which ends at {end}")
-    return FeatureValue(data, kind, at, at + length)
+        raise ValueError(f"byte {offset} does not begin a list of a feature")
+    length, offset = read_varint(data, offset + 1, end)
+    if offset + length > end:
+        raise ValueError(f"a list of {length} bytes at {offset} reaches beyond its feature, which ends at {end}")
+    return FeatureValue(data, kind, offset, offset + length)
 
 
 # ---------------------------------------------------------------- writing

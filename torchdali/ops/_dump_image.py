@@ -9,7 +9,7 @@ import torch
 
 from torchdali.calls.decorators import operator
 from torchdali.declaration.schema import BatchOutput, Takes
-from torchdali.formats.shared_folder import write_whole
+from torchdali.formats.shared_folder import write_atomically
 from torchdali.tensors import TensorList
 
 __all__ = ["dump_image"]
@@ -55,6 +55,6 @@ def _write(name: str, image: torch.Tensor) -> None:
     lines = [b"P3" if channels == 3 else b"P2", f"{width} {height}".encode(), b"255"]
     lines += [row.tobytes().replace(b"\0", b"") for row in _WORDS[image.flatten(1).numpy()]]
     try:
-        write_whole(name, [b"\n".join(lines), b"\n"])
+        write_atomically(name, [b"\n".join(lines), b"\n"])
     except OSError as error:
         raise RuntimeError(f"dump_image: cannot write {name}: {error.strerror}") from error

@@ -21,7 +21,7 @@ from torchdali.execute.bad_samples import BadSample, BadSamples
 from torchdali.execute.executor import Executor
 from torchdali.execute.timings import Stats
 from torchdali.forks import cached_property
-from torchdali.formats.shared_folder import write_whole
+from torchdali.formats.shared_folder import write_atomically
 from torchdali.graph import nodes, serialization
 from torchdali.graph.nodes import DataNode, Graph, Node
 from torchdali.graph.plan import Plan
@@ -652,7 +652,7 @@ class Pipeline(PipelineOldNames):
         """
         data = json.dumps(self.state_dict()).encode()
         if filename is not None:
-            write_whole(os.path.abspath(filename), [data], lasting=True)
+            write_atomically(os.path.abspath(filename), [data], durable=True)
         return data
 
     @property

@@ -128,7 +128,7 @@ class TarStream:
             next_archive = None
             if self._remote is not None and number + 1 < len(paths):
                 next_archive = pool.submit(partial(self._open, paths[number + 1]))
-            for start, sample in tar.located_samples(archive, offset):
+            for start, sample in tar.locate_samples(archive, offset):
                 yield (
                     _StreamPosition(number, start),
                     {ext: _value(ext, archive, at, size) for ext, at, size, _ in sample},

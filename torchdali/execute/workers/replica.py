@@ -38,7 +38,7 @@ from torchdali.execute.workers.messages import (
 )
 from torchdali.execute.workers.placing import has_user_code
 from torchdali.execute.workers.served import NO_MEMORY
-from torchdali.formats.shared_value import begin_copies
+from torchdali.formats.shared_value import mark_new_values_as_copies
 from torchdali.graph.nodes import DataNode, Node
 from torchdali.graph.plan import Plan, is_metadata
 from torchdali.reading.datasets import Dataset, RecordNames, start_reads
@@ -117,7 +117,7 @@ def compute_batches(channel: Channel, create_task: Callable[[], ReplicaTask]) ->
         channel: The connection to the main process.
         create_task: Function that creates the task. If it raises an error, the main process receives the error.
     """
-    begin_copies()
+    mark_new_values_as_copies()
     with contextlib.suppress(ConnectionError):
         try:
             replica = _Replica(channel, create_task())

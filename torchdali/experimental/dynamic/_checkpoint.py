@@ -8,7 +8,7 @@ import os
 import re
 from typing import Any
 
-from torchdali.formats.shared_folder import write_whole
+from torchdali.formats.shared_folder import write_atomically
 
 __all__ = ["Checkpoint"]
 
@@ -156,7 +156,7 @@ class Checkpoint:
         """
         pattern = os.fspath(filename)
         target = pattern.format(seq=_last_number(pattern) + 1) if "{seq" in pattern else pattern
-        write_whole(target, [self.serialize().encode()], lasting=True)
+        write_atomically(target, [self.serialize().encode()], durable=True)
         return target
 
     def load(self, filename: str | os.PathLike[str]) -> str:

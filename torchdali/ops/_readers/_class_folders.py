@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from torchdali.codecs.images import ENDINGS, OTHER_ENDINGS
 from torchdali.errors import hint_for_folder, warn
 from torchdali.formats.remote import Remote
-from torchdali.formats.urls import shown
+from torchdali.formats.urls import redact
 
 __all__ = ["IMAGE_AND_SOUND", "Match", "in_folders", "name_filter", "warn_of_classes"]
 
@@ -55,7 +55,7 @@ class _Listing:
 
     Args:
         matches: Function that returns whether the reader reads files with this name.
-        contents: Function that lists the folders and the files in a folder.
+        list_folder: Function that lists the folders and the files in a folder.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ def in_folders(
     Raises:
         RuntimeError: No files were found, or a folder cannot be listed.
     """
-    contents = _contents if remote is None else remote.contents
+    contents = _contents if remote is None else remote.list_folder
     folders, loose = contents(root)
     folders = [folder for folder in folders if chosen is None or chosen(folder)]
     listing = _Listing(root, matches, contents)
@@ -103,7 +103,7 @@ def in_folders(
     if not paths:
         count = sum(map(bool, map(matches, loose)))
         raise RuntimeError(
-            f"no files found in {shown(root)!r}: none of its {len(folders)} class folders has a file whose name "
+            f"no files found in {redact(root)!r}: none of its {len(folders)} class folders has a file whose name "
             f"matches file_filters. For files outside of class folders ({count} here), pass files or file_list"
             f"{_splits(root, listing.deeper)}"
         )
@@ -116,7 +116,7 @@ def _splits(root: str, deeper: Sequence[str]) -> str:
     """Return advice for the error if `root` contains training and validation sets instead of class folders."""
     if not deeper:
         return ""
-    first = os.path.join(shown(root), os.path.dirname(min(deeper)))
+    first = os.path.join(redact(root), os.path.dirname(min(deeper)))
     return f". These folders contain folders, for example {min(deeper)!r}; if those are the classes, pass {first!r}"
 
 
@@ -136,14 +136,14 @@ def warn_of_classes(root: str, folders: Sequence[str], counts: Sequence[int], cu
     if hidden:
         number = folders.index(hidden[0])
         warn(
-            f"{shown(root)}: the hidden folder {hidden[0]!r} is read as a class, with label {number}, which shifts "
+            f"{redact(root)}: the hidden folder {hidden[0]!r} is read as a class, with label {number}, which shifts "
             f"the labels of the following classes ({len(hidden)} such folders); {cure}"
         )
     empty = [f for f, count in zip(folders, counts, strict=True) if not count and f not in hidden]
     if empty:
         names = ", ".join(map(repr, empty[:_SHOWN])) + (", ..." if len(empty) > _SHOWN else "")
         warn(
-            f"{shown(root)}: {len(empty)} of {len(folders)} class folders have no readable file, {names}; the "
+            f"{redact(root)}: {len(empty)} of {len(folders)} class folders have no readable file, {names}; the "
             f"classes keep their labels, but no sample has these labels"
         )
 
@@ -152,12 +152,12 @@ def _warn_of_files(root: str, listing: _Listing) -> None:
     deeper, others = listing.deeper, listing.others
     if deeper:
         warn(
-            f"{shown(root)}: {len(deeper)} folders are inside class folders, for example {min(deeper)!r}; the reader "
+            f"{redact(root)}: {len(deeper)} folders are inside class folders, for example {min(deeper)!r}; the reader "
             f"skips their files"
         )
     if others:
         warn(
-            f"{shown(root)}: {len(others)} decodable files are skipped because of their extension, for example "
+            f"{redact(root)}: {len(others)} decodable files are skipped because of their extension, for example "
             f"{min(others)!r}; choose files with file_filters= of readers.file"
         )
 

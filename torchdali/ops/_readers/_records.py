@@ -17,8 +17,8 @@ from torch import Tensor
 from torchdali.errors import warn
 from torchdali.formats.manifest import Manifest, ManifestShard, is_manifest
 from torchdali.formats.remote import NoSuchObject, PendingBytes, Remote, RemoteOptions
-from torchdali.formats.storage import Bytes, ByteStorage, described_storage, open_storage, read_text, write_text
-from torchdali.formats.urls import is_url, shown
+from torchdali.formats.storage import Bytes, ByteStorage, describe_storage, open_storage, read_text, write_text
+from torchdali.formats.urls import is_url, redact
 from torchdali.ops._readers._ranges import Ranges
 from torchdali.reading.datasets import Indices, Read
 from torchdali.reading.file_lists import list_digest
@@ -94,7 +94,7 @@ class RecordsDataset:
         try:
             return self.parse(record)
         except (ValueError, IndexError) as error:
-            kind = described_storage(self._storages[self._files.item(index)])
+            kind = describe_storage(self._storages[self._files.item(index)])
             raise RuntimeError(f"{self.wrong} {self.info(index)}: {error}{kind}") from None
 
     def parse(self, record: Bytes) -> tuple[Tensor, ...]:
@@ -240,7 +240,7 @@ def local_only(**arguments: str | Sequence[str] | None) -> None:
         for path in [value] if isinstance(value, str) else value or ():
             if is_url(path):
                 raise RuntimeError(
-                    f"{name}: this reader reads only local files, got the URL {shown(path)!r}. Download the file "
+                    f"{name}: this reader reads only local files, got the URL {redact(path)!r}. Download the file "
                     f"first (readers.file, numpy, webdataset, tfrecord and mxnet support URLs)"
                 )
 
@@ -282,11 +282,11 @@ def parse_records(
         return parse(text, path, storage)
     if path and is_url(path):
         warn(
-            f"the index {shown(path)} does not exist, so the reader scans {storage.path} instead. Create the index "
+            f"the index {redact(path)} does not exist, so the reader scans {storage.path} instead. Create the index "
             f"with `torchdali index`"
         )
     elif path:
-        warn(f"the index {shown(path)} does not exist, so the reader builds it from {storage.path}")
+        warn(f"the index {redact(path)} does not exist, so the reader builds it from {storage.path}")
     records = list(scan(storage))
     if path and not is_url(path):
         write_text(path, describe(records))

@@ -36,7 +36,7 @@ class DatabaseDataset(RecordsDataset):
     def __init__(self, path: Sequence[str], mapped: bool, parse: Parse) -> None:
         files, options = [lmdb.data_file(each) for each in path], {"dont_use_mmap": not mapped}
         storages = [each.storage for each in open_containers("lmdb", files, None, options=options)]
-        entries = [list(lmdb.entries(storage)) for storage in storages]
+        entries = [list(lmdb.read_entries(storage)) for storage in storages]
         super().__init__(storages, [np.array([e[1:] for e in each], np.int64).reshape(-1, 2) for each in entries])
         self._parse = parse
         self._keys = Names(
@@ -98,7 +98,7 @@ def caffe(
     """
 
     def parse(record: Bytes) -> tuple[Tensor, ...]:
-        (begin, end), label = format.datum(record.data)
+        (begin, end), label = format.parse_datum(record.data)
         outputs = []
         if image_available:
             outputs.append(torch.from_numpy(record[begin:end]))
@@ -163,11 +163,11 @@ def caffe2(
 
     def parse(record: Bytes) -> tuple[Tensor, ...]:
         data = record.data
-        left = format.protos(data)[::-1]
+        left = format.parse_protos(data)[::-1]
         outputs = [_image(record, _next(left))] if image_available else []
         if label_type != _NONE:
             outputs += _labels(data, left, label_type, num_labels)
-        outputs += [torch.from_numpy(format.proto_numbers(data, _next(left))) for _ in range(additional_inputs)]
+        outputs += [torch.from_numpy(format.read_numbers(data, _next(left))) for _ in range(additional_inputs)]
         if bbox:
             outputs.append(_box(data, _next(left)))
         return tuple(outputs)
@@ -194,7 +194,7 @@ def _image(record: Bytes, proto: format.Proto) -> Tensor:
 
 
 def _labels(data: memoryview, left: list[format.Proto], kind: int, count: int) -> list[Tensor]:
-    numbers = format.proto_numbers(data, _next(left))
+    numbers = format.read_numbers(data, _next(left))
     if kind == _SINGLE and len(numbers) != 1:
         raise ValueError(f"expected one label, found {len(numbers)}")
     if kind in (_SINGLE, _DENSE):
@@ -204,7 +204,7 @@ def _labels(data: memoryview, left: list[format.Proto], kind: int, count: int) -
     if len(numbers) and not 0 <= numbers.min() <= numbers.max() < count:
         raise ValueError(f"labels must be between 0 and {count - 1} (num_labels - 1), got {numbers.tolist()}")
     if kind == _WEIGHTED:
-        weights = format.proto_numbers(data, _next(left)).astype(np.float32)
+        weights = format.read_numbers(data, _next(left)).astype(np.float32)
         if len(weights) != len(numbers):
             raise ValueError(f"expected one weight per label, found {len(numbers)} labels and {len(weights)} weights")
         return [torch.from_numpy(numbers), torch.from_numpy(weights)]
@@ -214,7 +214,7 @@ def _labels(data: memoryview, left: list[format.Proto], kind: int, count: int) -
 
 
 def _box(data: memoryview, proto: format.Proto) -> Tensor:
-    box = format.proto_numbers(data, proto)
+    box = format.read_numbers(data, proto)
     if box.dtype != np.int32 or len(box) != 4:
         raise ValueError(f"a box must have four int32 numbers, got {len(box)} of {box.dtype}")
     return torch.from_numpy(box)

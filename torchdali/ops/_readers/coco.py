@@ -84,7 +84,7 @@ class COCODataset:
         if self._masks == "pixels":
             outputs.append(self._draw_masks(index, labels))
         elif self._masks:
-            polygons, vertices = annotations.outlines.of(index)
+            polygons, vertices = annotations.outlines.select_image(index)
             if self._masks == "coordinates":
                 polygons[:, 1:] *= 2
             outputs += torch.from_numpy(polygons), torch.from_numpy(vertices)
@@ -199,7 +199,7 @@ def coco(
         )
     local_only(file_root=file_root, annotations_file=annotations_file)
     polygons = polygon_masks or masks
-    form = format.Form(
+    annotation_options = format.AnnotationOptions(
         images, ltrb, ratio, size_threshold, skip_empty, include_iscrowd, avoid_class_remapping,
         polygons, pixelwise_masks,
     )  # fmt: skip
@@ -209,7 +209,7 @@ def coco(
     if preprocessed_annotations:
         annotations = coco_saved.load(preprocessed_annotations, polygons, image_ids)
     else:
-        annotations = format.parse(annotations_file, form)
+        annotations = format.parse(annotations_file, annotation_options)
     if save_preprocessed_annotations:
         coco_saved.save(annotations, save_preprocessed_annotations_dir)
     kind = "pixels" if pixelwise_masks else "coordinates" if masks else "polygons" if polygon_masks else ""

@@ -18,7 +18,7 @@ from torchdali.declaration.schema import FilePath, OutputCount, shares
 from torchdali.errors import warn
 from torchdali.formats.remote import PendingBytes, Remote, RemoteOptions
 from torchdali.formats.storage import file_identity, read_text
-from torchdali.formats.urls import is_url, shown
+from torchdali.formats.urls import is_url, redact
 from torchdali.ops._readers._class_folders import IMAGE_AND_SOUND, in_folders, name_filter
 from torchdali.ops._readers._records import open_remote
 from torchdali.reading.datasets import Dataset, Indices, LoaderOptions, Read, WholeFiles
@@ -44,7 +44,7 @@ class ListedFiles:
 
     def __init__(self, paths: Sequence[str], root: str, remote: Remote | None = None) -> None:
         if not paths:
-            raise RuntimeError(f"no files found in {shown(root)!r}" if root else "no files found")
+            raise RuntimeError(f"no files found in {redact(root)!r}" if root else "no files found")
         self._paths, self._folder, self._remote = paths, os.path.join(root, ""), remote
         if remote is not None and remote.options.shuffle_window is not None:
             raise ValueError("shuffle_window is only for containers; omit it for single files")
@@ -89,7 +89,7 @@ class ListedFiles:
         If `output` is 0, return the path that the user listed; if `output` is above 0, an empty string.
         """
         if output is None:
-            return shown(self._path(index))
+            return redact(self._path(index))
         return "" if output else self._paths[index]
 
 
@@ -145,7 +145,7 @@ class FileDataset(ListedFiles):
         except FileNotFoundError as error:
             if self._file_list:
                 error.strerror = (
-                    f"{error.strerror}, of line {_line_of(self._file_list, index)} of {shown(self._file_list)!r}"
+                    f"{error.strerror}, of line {_line_of(self._file_list, index)} of {redact(self._file_list)!r}"
                 )
             raise
 
@@ -190,7 +190,7 @@ def read_whole(
         return read_file(path, mapped=mapped, direct=direct)
     data = torch.from_numpy((remote.start(path) if part is None else part).bytes())
     if mapped and not data.numel():
-        raise RuntimeError(f"the file {shown(path)} is empty")
+        raise RuntimeError(f"the file {redact(path)} is empty")
     return data
 
 
@@ -308,11 +308,11 @@ def _read_list(path: str) -> tuple[list[str], list[int]]:
     try:
         lines = _lines(path)
     except RuntimeError as error:
-        reason = str(error).rpartition(f"{shown(path)}: ")[2]
-        raise RuntimeError(f"cannot read the file_list {shown(path)!r}: {reason}") from None
+        reason = str(error).rpartition(f"{redact(path)}: ")[2]
+        raise RuntimeError(f"cannot read the file_list {redact(path)!r}: {reason}") from None
     entries = [_entry(path, number, line) for number, line in lines]
     if not entries:
-        raise RuntimeError(f"no files found: the file_list {shown(path)!r} lists no files")
+        raise RuntimeError(f"no files found: the file_list {redact(path)!r} lists no files")
     return [name for name, _ in entries], [label for _, label in entries]
 
 
@@ -328,6 +328,6 @@ def _entry(path: str, number: int, line: str) -> tuple[str, int]:
     entry = _ENTRY.fullmatch(line)
     if entry is None:
         raise RuntimeError(
-            f"{shown(path)!r}, line {number}: expected a path and a label from 0, found {shown(line.strip())!r}"
+            f"{redact(path)!r}, line {number}: expected a path and a label from 0, found {redact(line.strip())!r}"
         )
     return entry["path"], int(entry["label"])

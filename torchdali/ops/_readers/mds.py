@@ -19,7 +19,7 @@ from torchdali.calls.decorators import reader
 from torchdali.declaration.schema import FilePath, OutputCount, shares
 from torchdali.formats.remote import Remote, RemoteFile, RemoteOptions
 from torchdali.formats.storage import Bytes, ByteStorage, MappedFile, read_text
-from torchdali.formats.urls import is_url, shown
+from torchdali.formats.urls import is_url, redact
 from torchdali.ops._readers._records import Offsets, RecordsDataset, in_threads, open_remote
 from torchdali.reading.datasets import Dataset, LoaderOptions
 
@@ -124,10 +124,10 @@ def mds(
         counts = [(s["raw_data"]["basename"], int(s["raw_data"]["bytes"]), int(s["samples"])) for s in shards]
         compressed = [s["raw_data"]["basename"] for s in shards if s.get("compression")]
     except (ValueError, KeyError, TypeError) as error:
-        raise RuntimeError(f"{shown(place)} is damaged: {type(error).__name__}: {error}") from None
+        raise RuntimeError(f"{redact(place)} is damaged: {type(error).__name__}: {error}") from None
     if compressed or len(fields) != 1:
         why = f"shard {compressed[0]!r} is compressed" if compressed else "shards differ in their columns"
-        raise RuntimeError(f"cannot read {shown(path)}: {why}. Use fn.readers.stream with a StreamingDataset")
+        raise RuntimeError(f"cannot read {redact(path)}: {why}. Use fn.readers.stream with a StreamingDataset")
     (form,) = fields
     names = [name for name, _, _ in form]
     if missing := [name for name in columns if name not in names]:

@@ -19,7 +19,7 @@ from torchdali.calls.decorators import operator, reader
 from torchdali.codecs.files import read_after
 from torchdali.declaration.schema import Data, DType, FilePath, PerSample, Takes, one_of, shares
 from torchdali.formats import npy
-from torchdali.formats.remote import FAR, PendingBytes, Remote, RemoteOptions
+from torchdali.formats.remote import UNBOUNDED, PendingBytes, Remote, RemoteOptions
 from torchdali.formats.storage import Bytes, PlainFile, read_text
 from torchdali.formats.urls import is_url
 from torchdali.kernels.convert import convert
@@ -88,18 +88,18 @@ class NumpyDataset(ListedFiles):
 
         def read() -> Bytes:
             try:
-                first, version = remote.head(url, npy.HEAD)
+                first, version = remote.head(url, npy.HEAD_SIZE)
                 head.set_result(first)
             except BaseException as error:
                 head.set_exception(error)
                 raise
-            what = npy.header(head.result())
-            slab = npy.slab(what, *self._window(what.shape, self._region))
-            if slab.what.offset + slab.size <= len(head.result()):
-                return head.result()[slab.what.offset :][: slab.size]
-            return remote.read(url, slab.what.offset, slab.size, version)
+            header = npy.read_header(head.result())
+            slab = npy.find_slab(header, *self._window(header.shape, self._region))
+            if slab.header.offset + slab.size <= len(head.result()):
+                return head.result()[slab.header.offset :][: slab.size]
+            return remote.read(url, slab.header.offset, slab.size, version)
 
-        return tuple(PendingBytes(each, 0, FAR) for each in (head, remote.submit(read)))
+        return tuple(PendingBytes(each, 0, UNBOUNDED) for each in (head, remote.submit(read)))
 
     def _content(self, index: int, parts: _Parts) -> Tensor:
         return read_whole(self._path(index), self._remote, parts[0] if parts else None, self._mapped, self._direct)
@@ -112,8 +112,8 @@ class NumpyDataset(ListedFiles):
         usual = self._usual
         if usual is None or self._direct:
             return False
-        head, what = usual
-        if what.fortran or what.shape != out.shape or what.dtype != out.dtype:
+        head, header = usual
+        if header.fortran or header.shape != out.shape or header.dtype != out.dtype:
             return False
         path = self._path(index)
         if self._remote is not None and is_url(path):
@@ -146,12 +146,12 @@ class NumpyDataset(ListedFiles):
 
     def _whole(self, index: int, parts: _Parts) -> Tensor:
         content = self._content(index, parts).numpy()
-        array = npy.array(content)
+        array = npy.read_array(content)
         if self._usual is None:
-            what = npy.header(content)
+            header = npy.read_header(content)
             # Set the header's bytes and its fields in a single assignment: another thread must not see the bytes of one
             # header with the fields of another header.
-            self._usual = content[: what.offset].tobytes(), what
+            self._usual = content[: header.offset].tobytes(), header
         return array
 
     def _cut(self, index: int, region: Mapping[str, Any], parts: _Parts) -> Tensor:
@@ -162,7 +162,7 @@ class NumpyDataset(ListedFiles):
         elif not self._direct and not is_url(self._path(index)):
             part = self._from_disk(self._path(index), region)
         if part is None:
-            array = npy.array(self._content(index, parts).numpy())
+            array = npy.read_array(self._content(index, parts).numpy())
             window = self._window(array.shape, region)
         else:
             array, window = part
@@ -176,10 +176,10 @@ class NumpyDataset(ListedFiles):
         self, head: PendingBytes, content: PendingBytes, region: Mapping[str, Any]
     ) -> tuple[Tensor, _Window]:
         """Return the slab of a remote file, and the region relative to the slab."""
-        what = npy.header(head.bytes())
-        window = self._window(what.shape, region)
-        slab = npy.slab(what, *window)
-        return npy.tensor(slab.what, content.bytes()), _inside(slab, window)
+        header = npy.read_header(head.bytes())
+        window = self._window(header.shape, region)
+        slab = npy.find_slab(header, *window)
+        return npy.to_tensor(slab.header, content.bytes()), _inside(slab, window)
 
     def _from_disk(self, path: str, region: Mapping[str, Any]) -> tuple[Tensor, _Window] | None:
         """Return the slab of a local file, and the region relative to the slab.
@@ -189,13 +189,13 @@ class NumpyDataset(ListedFiles):
         storage = PlainFile(path)
         if storage.size <= _SMALL:
             return None
-        what = npy.header(storage.read(0, min(storage.size, npy.HEAD)))
-        npy.check_size(what, storage.size)
-        window = self._window(what.shape, region)
-        slab = npy.slab(what, *window)
+        header = npy.read_header(storage.read(0, min(storage.size, npy.HEAD_SIZE)))
+        npy.check_size(header, storage.size)
+        window = self._window(header.shape, region)
+        slab = npy.find_slab(header, *window)
         if slab.size > storage.size // 2:
             return None
-        array = npy.tensor(slab.what, storage.read(slab.what.offset, slab.size))
+        array = npy.to_tensor(slab.header, storage.read(slab.header.offset, slab.size))
         return array, _inside(slab, window)
 
     def info(self, index: int, output: int | None = None) -> str:
@@ -317,7 +317,7 @@ def listed_files(
         if root is None:
             raise RuntimeError("pass file_root, files or file_list")
         if remote is not None:
-            return root, fnmatch.filter(remote.contents(root)[1], pattern)
+            return root, fnmatch.filter(remote.list_folder(root)[1], pattern)
         names = [entry.name for entry in os.scandir(root) if not entry.is_dir()]
     except OSError as error:
         raise RuntimeError(f"cannot list the files: {error}") from None
@@ -340,11 +340,11 @@ def decode_numpy(data: Annotated[Tensor, Takes(dtypes=(torch.uint8,))], /, *, dt
     """
     try:
         content = data.contiguous().numpy()
-        what = npy.header(content)
-        array = npy.array(content)
+        header = npy.read_header(content)
+        array = npy.read_array(content)
     except ValueError as error:
         raise RuntimeError(f"cannot decode an array: {error}") from None
-    if what.offset + array.numel() * array.element_size() != data.numel():
+    if header.offset + array.numel() * array.element_size() != data.numel():
         raise RuntimeError(
             f"too many bytes for an array of shape {tuple(array.shape)}, got {data.numel()} with the header"
         )

@@ -20,7 +20,7 @@ from torchdali.errors import MissingExtraError
 from torchdali.formats.daemon_pool import DaemonPool
 from torchdali.formats.remote import Remote, RemoteFile, RemoteOptions
 from torchdali.formats.storage import Bytes, ByteStorage, MappedFile, open_storage
-from torchdali.formats.urls import shown
+from torchdali.formats.urls import redact
 from torchdali.ops._readers._records import in_threads, open_remote
 from torchdali.reading.cursor import ShuffleRuns
 from torchdali.reading.datasets import Dataset, Indices, LoaderOptions, Read
@@ -196,7 +196,7 @@ class TableDataset:
         self._paths, self._groups, self._columns = paths, groups, columns
         self._ends = np.cumsum([group.rows for group in groups])
         if not len(self._ends) or not self._ends[-1]:
-            raise RuntimeError(f"no rows found in {', '.join(map(shown, paths))}")
+            raise RuntimeError(f"no rows found in {', '.join(map(redact, paths))}")
         sizes = sum(group.size for group in groups)
         self._mean = sizes / int(self._ends[-1])
         options = RemoteOptions() if remote is None else remote.options
@@ -217,7 +217,7 @@ class TableDataset:
     @property
     def is_busy(self) -> bool:
         """True if new row groups must wait for the reads of earlier groups."""
-        return self._pool.waiting > _THREADS
+        return self._pool.queued_count > _THREADS
 
     def byte_count(self, records: Indices) -> int:
         """Estimate the total size of rows in bytes, from the mean size of a row."""
@@ -254,7 +254,7 @@ class TableDataset:
 
     def info(self, index: int, output: int | None = None) -> str:
         """Return the name of a row; an empty string if `output` is above 0."""
-        return "" if output else f"row {index} of {shown(self._paths[0])}{', ...' if len(self._paths) > 1 else ''}"
+        return "" if output else f"row {index} of {redact(self._paths[0])}{', ...' if len(self._paths) > 1 else ''}"
 
     def identity(self) -> bytes | None:
         """Return the identity of the list of files."""
@@ -274,7 +274,7 @@ class LanceDataset:
         except ImportError:
             raise MissingExtraError("pylance", "columns", "reading Lance") from None
         self._data, self._path, self._columns = lance.dataset(path), path, list(columns)
-        _check_columns(shown(path), self._data.schema.names, columns)
+        _check_columns(redact(path), self._data.schema.names, columns)
         self._size = self._data.count_rows()
         self._pool = DaemonPool(_THREADS, "torchdali-lance")
 
@@ -295,7 +295,7 @@ class LanceDataset:
 
     def info(self, index: int, output: int | None = None) -> str:
         """Return the name of a row; an empty string if `output` is above 0."""
-        return "" if output else f"row {index} of {shown(self._path)}"
+        return "" if output else f"row {index} of {redact(self._path)}"
 
     def identity(self) -> bytes | None:
         """Return the identity of the dataset's version."""
@@ -355,7 +355,7 @@ def table(
         try:
             return opener(storage, columns)
         except _pyarrow("pyarrow").ArrowException as error:
-            raise RuntimeError(f"cannot read {shown(path)}: {str(error).partition(chr(10))[0]}") from None
+            raise RuntimeError(f"cannot read {redact(path)}: {str(error).partition(chr(10))[0]}") from None
 
     files = in_threads(
         [partial(open_table, path) for path in paths], 1 if remote is None else remote.options.io_concurrency

@@ -54,7 +54,7 @@ class TFRecordDataset(RecordsDataset):
         begin, end = format.payload(record)
         if self._verify:
             format.verify(record)
-        values = format.find(record.data, begin, end, self._names)
+        values = format.find_features(record.data, begin, end, self._names)
         return tuple(take(record, value) for take, value in zip(self._extract, values, strict=True))
 
     def lacks(self, index: int, output: int) -> str:

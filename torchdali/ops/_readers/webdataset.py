@@ -148,7 +148,7 @@ class WebDataset:
 
 
 def _place(storage: ByteStorage, offset: int) -> int:
-    return storage.place(offset) if isinstance(storage, tar.Archive) else offset
+    return storage.to_archive_offset(offset) if isinstance(storage, tar.Archive) else offset
 
 
 def _nothing() -> Tensor:
@@ -255,9 +255,9 @@ def _open_archive(
     storage = container.storage
     if not container.path:
         archive = tar.Archive(storage)
-        samples = list(tar.samples(archive))
+        samples = list(tar.read_samples(archive))
         return archive.storage, *_places(storage, samples, groups, policy, fold)
-    samples = parse_records(container, tar.parse_index, tar.indexed_samples, tar.index_text)
+    samples = parse_records(container, tar.parse_index, tar.read_indexable_samples, tar.index_text)
     return storage, *_places(storage, samples, groups, policy, fold)
 
 
