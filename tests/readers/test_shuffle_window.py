@@ -113,7 +113,7 @@ COUNT, SIZE = 240, 2000
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectServer]:
     from torchdali import containers
 
-    monkeypatch.setattr("torchdali.ops._readers._ranges._RANGE", 20_000)
+    monkeypatch.setattr("torchdali.ops._readers._ranges._RANGE_SIZE", 20_000)
     images = [np.full(SIZE, i, np.uint8).tobytes() for i in range(COUNT)]
     (tmp_path / "data").mkdir()
     for shard in range(4):

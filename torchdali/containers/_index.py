@@ -12,7 +12,7 @@ from torchdali.formats.remote import RemoteFile
 from torchdali.formats.storage import ByteStorage, exists, open_storage, write_text
 from torchdali.formats.stores import ObjectVersion
 from torchdali.formats.urls import redact
-from torchdali.ops._readers._records import Indexed, open_containers, over_containers
+from torchdali.ops._readers._records import IndexedContainer, map_containers, open_containers
 
 __all__ = ["KINDS", "Progress", "index", "index_path", "manifest"]
 
@@ -124,7 +124,7 @@ def manifest(kind: str, paths: Sequence[str], target: str, progress: Progress | 
         raise RuntimeError("the shards must have different file names")
     done, count = 0, 0
 
-    def index_shard(container: Indexed) -> ManifestShard:
+    def index_shard(container: IndexedContainer) -> ManifestShard:
         nonlocal done, count
         storage, text = container.storage, container.text
         if text is None:
@@ -135,6 +135,6 @@ def manifest(kind: str, paths: Sequence[str], target: str, progress: Progress | 
         return ManifestShard(storage.version if isinstance(storage, RemoteFile) else ObjectVersion(storage.size), text)
 
     containers = open_containers(kind, paths, [index_path(path) for path in paths], options={"dont_use_mmap": True})
-    shards = over_containers(index_shard, containers)
+    shards = map_containers(index_shard, containers)
     Manifest(kind, dict(zip(map(os.path.basename, paths), shards, strict=True))).write(target)
     return target, count

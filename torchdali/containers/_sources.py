@@ -16,7 +16,7 @@ from torchdali.declaration.registry import lookup
 from torchdali.formats import caffe, lmdb, recordio, tar, tfrecord
 from torchdali.formats.storage import ByteStorage, open_storage
 from torchdali.formats.urls import is_url
-from torchdali.ops._readers._class_folders import IMAGE_AND_SOUND
+from torchdali.ops._readers._class_folders import IMAGE_AND_AUDIO
 
 __all__ = ["UNKNOWN", "Sample", "SampleSource", "open_source"]
 
@@ -134,7 +134,7 @@ def _add_label(image: bytes, label: Any, extension: str = "") -> Sample:
 def _open_folder(path: str) -> SampleSource:
     if not is_url(path) and not os.path.isdir(path):
         raise RuntimeError(f"no such folder or container: {path}")
-    filters = [f"[!.]{pattern}" for pattern in IMAGE_AND_SOUND]
+    filters = [f"[!.]{pattern}" for pattern in IMAGE_AND_AUDIO]
     try:
         options = {"file_filters": filters, "dir_filters": ["[!.]*"], "dont_use_mmap": True}
         dataset = lookup("readers.file").body(file_root=path, **options)

@@ -49,9 +49,9 @@ class Dataset(Protocol):
     method. If the method can also be called without an index, ``identity()`` identifies the list of all records,
     usually by `file_lists.list_digest`. If a saved position is loaded and this identity has changed, torchdali warns.
 
-    ``lacks(index, output) -> str`` is needed if `read` may return a substitute for a missing output.
-    If the record lacks the output, `lacks` returns a reason, otherwise an empty string. If the samples of a batch
-    have different shapes, the error contains this reason.
+    ``describe_missing(index, output) -> str`` is needed if `read` may return a substitute for a missing output.
+    If the record lacks the output, `describe_missing` returns a reason, otherwise an empty string. If the samples of
+    a batch have different shapes, the error contains this reason.
 
     If a reader is declared with ``writes``, `read` accepts the argument ``out``: memory for the first output, or None.
     If `read` writes the output to ``out``, `read` must return ``out`` itself.
@@ -195,11 +195,11 @@ def missing_output(dataset: Any, records: Sequence[int], output: int) -> tuple[i
     Returns:
         The record's position in `records`, and the reason that the dataset reports; None if no record lacks the output.
     """
-    lacks = getattr(dataset, "lacks", None)
-    if lacks is None:
+    describe_missing = getattr(dataset, "describe_missing", None)
+    if describe_missing is None:
         return None
     with contextlib.suppress(Exception):  # the caller is already raising another error
-        return next(((i, text) for i, record in enumerate(records) if (text := lacks(record, output))), None)
+        return next(((i, text) for i, record in enumerate(records) if (text := describe_missing(record, output))), None)
     return None
 
 

@@ -14,12 +14,12 @@ from torchdali.ops._external_source.convert import Expected
 
 __all__ = [
     "CYCLES",
+    "accepts_position",
     "check_arguments",
     "expected_outputs",
     "is_factory",
     "is_iterable",
     "output_layouts",
-    "takes_position",
 ]
 
 CYCLES = {None: "no", False: "no", "no": "no", True: "quiet", "quiet": "quiet", "raise": "raise"}
@@ -54,14 +54,14 @@ def check_arguments(arguments: Mapping[str, Any], hint: int | None) -> None:
         raise ValueError(f"num_outputs must be positive, got {count}")
     expected_outputs(arguments["dtype"], arguments["ndim"], arguments["layout"], count)
     if arguments["source"] is None:
-        _check_fed(arguments)
+        _check_without_source(arguments)
     elif is_iterable(arguments["source"]):
         _check_iterable(arguments)
     else:
         _check_callable(arguments)
 
 
-def _check_fed(arguments: Mapping[str, Any]) -> None:
+def _check_without_source(arguments: Mapping[str, Any]) -> None:
     if arguments["cycle"]:
         raise ValueError("`cycle` argument is only valid for iterable `source`; pass a `source`")
     if arguments["num_outputs"] is not None:
@@ -94,12 +94,12 @@ def _check_iterable(arguments: Mapping[str, Any]) -> None:
 
 
 def _check_callable(arguments: Mapping[str, Any]) -> None:
-    informed = takes_position(arguments["source"])
+    accepts_argument = accepts_position(arguments["source"])
     if arguments["cycle"] is not None:
         raise ValueError(
             "`cycle` needs an iterable `source`, got a callable. A callable ends an epoch by raising StopIteration"
         )
-    if arguments["parallel"] and not informed:
+    if arguments["parallel"] and not accepts_argument:
         raise TypeError(
             "Callable passed to External Source in parallel mode (when `parallel=True`) must accept exactly one "
             "argument: a SampleInfo with batch=False; otherwise the index of the batch, or a BatchInfo with "
@@ -120,34 +120,35 @@ def is_factory(source: Any) -> bool:
     return inspect.isgeneratorfunction(source) or (inspect.isclass(source) and hasattr(source, "__iter__"))
 
 
-def takes_position(source: Any) -> bool:
+def accepts_position(source: Any) -> bool:
     """Return True if a callable source has a parameter, to which the position of the batch or sample is passed.
 
     Raises:
         TypeError: the source isn't callable, or the callable has an unsupported signature.
     """
     if not callable(source):
-        indexed = hasattr(source, "__getitem__") and hasattr(source, "__len__")
+        is_dataset = hasattr(source, "__getitem__") and hasattr(source, "__len__")
         raise TypeError(
             f"`source` must be a callable, an iterable, or a generator function without parameters, got a "
-            f"{type(source).__name__}" + ("; for a dataset, pass a function of a SampleInfo and batch=False" * indexed)
+            f"{type(source).__name__}"
+            + ("; for a dataset, pass a function of a SampleInfo and batch=False" * is_dataset)
         )
     try:
         parameters = list(inspect.signature(source).parameters.values())
     except ValueError:
         return False  # a builtin without a signature
-    wrong = [f"{_NEVER[p.kind]} argument `{p}`" for p in parameters if p.kind in _NEVER]
+    unsupported = [f"{_UNSUPPORTED_KINDS[p.kind]} argument `{p}`" for p in parameters if p.kind in _UNSUPPORTED_KINDS]
     if len(parameters) > 1:
-        wrong.append("more than one positional argument")
-    if wrong:
+        unsupported.append("more than one positional argument")
+    if unsupported:
         raise TypeError(
             "The `source` callable must accept either 0 or 1 positional arguments to indicate whether it accepts the "
-            f"batch or sample indexing information. Found {wrong[0]}, which is not allowed."
+            f"batch or sample indexing information. Found {unsupported[0]}, which is not allowed."
         )
     return bool(parameters)
 
 
-_NEVER = {
+_UNSUPPORTED_KINDS = {
     inspect.Parameter.KEYWORD_ONLY: "keyword-only",
     inspect.Parameter.VAR_POSITIONAL: "var-positional",
     inspect.Parameter.VAR_KEYWORD: "var-keyword",
@@ -157,7 +158,7 @@ _NEVER = {
 # ---------------------------------------------------------------- declarations of the outputs
 
 
-def _each(value: Any, count: int | None) -> list[Any]:
+def _per_output(value: Any, count: int | None) -> list[Any]:
     """Return one value per output: the items of a list, or the same value for all outputs."""
     size = count or 1
     if not isinstance(value, (list, tuple)):
@@ -169,7 +170,7 @@ def _each(value: Any, count: int | None) -> list[Any]:
 
 def output_layouts(layout: Any, count: int | None) -> tuple[str, ...]:
     """Return the layout of each output; "" for outputs whose layout the user has not passed."""
-    return tuple(each or "" for each in _each(layout, count))
+    return tuple(each or "" for each in _per_output(layout, count))
 
 
 def expected_outputs(dtype: Any, ndim: Any, layout: Any, count: int | None) -> list[Expected]:
@@ -183,8 +184,8 @@ def expected_outputs(dtype: Any, ndim: Any, layout: Any, count: int | None) -> l
         RuntimeError: a number of axes is negative, or contradicts the layout.
     """
     outputs = []
-    each = zip(_each(dtype, count), _each(ndim, count), output_layouts(layout, count), strict=True)
-    for kind, axes, names in each:
+    declared = zip(_per_output(dtype, count), _per_output(ndim, count), output_layouts(layout, count), strict=True)
+    for kind, axes, names in declared:
         if axes is not None and index(axes) < 0:
             raise RuntimeError(
                 f"Incorrect number of dimensions ({axes}): ndim must be 0 for numbers and at least 1 for tensors"
@@ -194,11 +195,11 @@ def expected_outputs(dtype: Any, ndim: Any, layout: Any, count: int | None) -> l
                 f'ndim = {axes} and layout = "{names}" of external_source contradict each other: the layout names '
                 f"{len(names)} dimensions"
             )
-        outputs.append(Expected(None if kind is None else _dtype(kind), axes, names))
+        outputs.append(Expected(None if kind is None else _parse_dtype(kind), axes, names))
     return outputs
 
 
-def _dtype(kind: Any) -> torch.dtype:
+def _parse_dtype(kind: Any) -> torch.dtype:
     try:
         return to_dtype(kind)
     except TypeError as error:

@@ -1,7 +1,7 @@
 """Sources that get data from the user's code, which is a callable or an iterable.
 
 `CallableSource` passes the position of the requested data to a callable. `IterableSource` reads the next items of an
-iterable. In both classes, the method `draw` returns the data for a `SampleRange`. A `BatchLoader` converts this data
+iterable. In both classes, the method `fetch` returns the data for a `SampleRange`. A `BatchLoader` converts this data
 to batches, in the main process or in a worker process.
 """
 
@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from torchdali.errors import note
-from torchdali.ops._external_source.convert import OF_DATA_SET, to_batch
+from torchdali.ops._external_source.convert import DATASET_HINT, to_batch
 from torchdali.reading.sources import WorkResult
 from torchdali.reading.user_random import seed_sample
 from torchdali.tensors import TensorList
@@ -91,7 +91,7 @@ class Outputs:
         try:
             return [data[k] for k in range(self.count)]
         except (TypeError, IndexError, KeyError) as error:
-            hint = f"; {OF_DATA_SET}" if isinstance(data, Mapping) else ""
+            hint = f"; {DATASET_HINT}" if isinstance(data, Mapping) else ""
             raise type(error)(
                 f"the source must return a tuple of num_outputs={self.count} values, got {type(data).__name__}. A "
                 f"source of batches returns one batch per output{hint}"
@@ -123,7 +123,7 @@ class CallableSource:
         self._function, self._batch_info, self._outputs = function, batch_info, outputs
         self.divisible = not batch
 
-    def draw(self, samples: SampleRange, batch: object = None) -> Columns:
+    def fetch(self, samples: SampleRange, batch: object = None) -> Columns:
         """Call the function for a range of samples; return the data, one item per output."""
         if self.divisible:
             rows = [self._sample(samples, i) for i in range(samples.start, samples.stop)]
@@ -145,14 +145,14 @@ class CallableSource:
         seed_sample(samples.epoch, samples.sample + i)
         return self._function(SampleInfo(samples.sample + i, i, samples.iteration, samples.epoch))
 
-    def is_past(self, samples: SampleRange, batch: object) -> bool:
-        """Return True, because the requested batch causes every error that `draw` raises; see `IterableSource`."""
+    def is_own_error(self, samples: SampleRange, batch: object) -> bool:
+        """Return True, because the requested batch causes every error that `fetch` raises; see `IterableSource`."""
         return True
 
-    def forget(self, batch: object) -> None:
+    def release(self, batch: object) -> None:
         """Do nothing, because this source stores no data."""
 
-    def go_to(self, position: Position) -> None:
+    def seek(self, position: Position) -> None:
         """Do nothing, because any range can be requested at any time."""
 
 
@@ -161,29 +161,29 @@ class _Pass:
     """One pass over an iterable, from a call of ``iter()`` until the iterator ends.
 
     Attributes:
-        numbers: Iterator over the items' indices. Each request for an item consumes an index, even if the request
+        indices: Iterator over the items' indices. Each request for an item consumes an index, even if the request
             raises an error.
-        numbered: Iterator over pairs of an index and an item.
+        indexed_items: Iterator over pairs of an index and an item.
         starts: Number of passes that have been started, including this pass.
         ended: The batch in which the previous pass and the epoch ended; None if the epoch didn't end with the previous
             pass.
-        calls: True if each item is the result of a call of the user's function.
+        from_calls: True if each item is the result of a call of the user's function.
         items: Number of items that the pass has yielded.
         stops: Number of times that the iterator was at its end when an item was requested.
     """
 
-    numbers: Iterator[int]
-    numbered: Iterator[tuple[int, Any]]
+    indices: Iterator[int]
+    indexed_items: Iterator[tuple[int, Any]]
     starts: int
     ended: object = None
-    calls: bool = False
+    from_calls: bool = False
     items: int = 0
     stops: int = 0
 
 
-def _count_requests(given: _Pass | None) -> int:
+def _count_requests(current: _Pass | None) -> int:
     """Return the number of items that were requested from the iterator of a pass."""
-    return 0 if given is None else sys.maxsize - operator.length_hint(given.numbers)
+    return 0 if current is None else sys.maxsize - operator.length_hint(current.indices)
 
 
 class IterableSource:
@@ -210,12 +210,12 @@ class IterableSource:
         self._source, self._factory, self._cycle = source, factory, cycle
         self._batch, self._outputs = batch, outputs
         self._pass: _Pass | None = None
-        self._drawn: tuple[object, list[tuple[int, Any]]] = None, []
-        # The pass that was current when the batch in `_drawn` was first requested, and the number of items that were
+        self._fetched: tuple[object, list[tuple[int, Any]]] = None, []
+        # The pass that was current when the batch in `_fetched` was first requested, and the number of items that were
         # requested from the pass until then.
-        self._before: tuple[_Pass | None, int] = None, 0
+        self._batch_start: tuple[_Pass | None, int] = None, 0
 
-    def draw(self, samples: SampleRange, batch: object = None) -> Columns:
+    def fetch(self, samples: SampleRange, batch: object = None) -> Columns:
         """Return the data of the next batch, one item per output.
 
         Args:
@@ -223,70 +223,72 @@ class IterableSource:
             batch: Object that identifies the batch. Another call with the same object returns the same data. If
                 None, every call returns new data.
         """
-        if batch is None or self._drawn[0] is not batch:
-            self._before, self._drawn = (self._pass, _count_requests(self._pass)), (batch, [])
-        drawn = self._drawn[1]
-        while len(drawn) < self._count_items(samples):
-            self._take_item(drawn, batch)
-        if self._pass is not None and drawn:
-            self._pass.items = drawn[-1][0] + 1
+        if batch is None or self._fetched[0] is not batch:
+            self._batch_start, self._fetched = (self._pass, _count_requests(self._pass)), (batch, [])
+        fetched = self._fetched[1]
+        while len(fetched) < self._count_items(samples):
+            self._fetch_item(fetched, batch)
+        if self._pass is not None and fetched:
+            self._pass.items = fetched[-1][0] + 1
         if self._batch:
-            return self._outputs.columns(drawn[0][1])
-        return self._outputs.transpose([item for _, item in drawn])
+            return self._outputs.columns(fetched[0][1])
+        return self._outputs.transpose([item for _, item in fetched])
 
-    def is_past(self, samples: SampleRange, batch: object) -> bool:
-        """Return True if the error that `draw` has raised is caused by the requested batch or the iterable.
+    def is_own_error(self, samples: SampleRange, batch: object) -> bool:
+        """Return True if the error that `fetch` has raised is caused by the requested batch or the iterable.
 
-        Return False if the error came from outside, for example from an interrupt. `draw` can then be called again.
+        Return False if the error came from outside, for example from an interrupt. `fetch` can then be called again.
         """
-        (key, drawn), (before, asked) = self._drawn, self._before
+        (key, fetched), (first_pass, requested) = self._fetched, self._batch_start
         if key is not batch:
             return False
-        if len(drawn) == self._count_items(samples) or self._pass is not (before or self._pass):
+        if len(fetched) == self._count_items(samples) or self._pass is not (first_pass or self._pass):
             return True
-        return _count_requests(self._pass) - asked > len(drawn)
+        return _count_requests(self._pass) - requested > len(fetched)
 
     def _count_items(self, samples: SampleRange) -> int:
         return 1 if self._batch else samples.stop - samples.start
 
-    def _take_item(self, drawn: list[tuple[int, Any]], batch: object) -> None:
-        current = self._pass or self._start(self._fresh(0), 1)
+    def _fetch_item(self, fetched: list[tuple[int, Any]], batch: object) -> None:
+        current = self._pass or self._start(self._create_iterator(0), 1)
         if batch is not None and current.ended is batch:
             raise StopIteration
-        count = len(drawn)
-        seed_sample(current.starts, drawn[-1][0] + 1 if drawn else current.items)
-        drawn.extend(itertools.islice(current.numbered, 1))
-        if len(drawn) > count:
-            item = drawn[-1][1]
-            if current.calls and isinstance(item, Iterator):  # the next items come from this iterator
-                drawn.pop()
-                self._pass = replace(current, numbered=zip(current.numbers, item, strict=False), calls=False)
+        count = len(fetched)
+        seed_sample(current.starts, fetched[-1][0] + 1 if fetched else current.items)
+        fetched.extend(itertools.islice(current.indexed_items, 1))
+        if len(fetched) > count:
+            item = fetched[-1][1]
+            if current.from_calls and isinstance(item, Iterator):  # the next items come from this iterator
+                fetched.pop()
+                self._pass = replace(current, indexed_items=zip(current.indices, item, strict=False), from_calls=False)
             return
         current.stops += 1
         is_empty = current.starts > 1 and _count_requests(current) == 1
         if self._cycle == "no" or (self._cycle == "quiet" and is_empty):
             raise StopIteration
-        self._start(self._fresh(current.starts), current.starts + 1, batch if self._cycle == "raise" else None)
+        self._start(
+            self._create_iterator(current.starts), current.starts + 1, batch if self._cycle == "raise" else None
+        )
         if self._cycle == "raise":
             raise StopIteration
 
-    def forget(self, batch: object) -> None:
+    def release(self, batch: object) -> None:
         """Free the data of a batch that won't be requested again. Any thread may call this method."""
-        key, drawn = self._drawn
+        key, fetched = self._fetched
         if key is batch:
-            drawn.clear()
+            fetched.clear()
 
-    def _fresh(self, starts: int) -> Any:
+    def _create_iterator(self, starts: int) -> Any:
         if isinstance(self._source, CallResults):
             return self._source
         seed_sample(starts, -1)
         return iter(self._source() if self._factory else self._source)
 
-    def _start(self, fresh: Any, starts: int, ended: object = None) -> _Pass:
-        calls = isinstance(fresh, CallResults)
-        items = itertools.starmap(fresh.function, itertools.repeat(())) if calls else fresh
-        numbers = iter(range(sys.maxsize))
-        self._pass = started = _Pass(numbers, zip(numbers, items, strict=False), starts, ended, calls)
+    def _start(self, iterator: Any, starts: int, ended: object = None) -> _Pass:
+        from_calls = isinstance(iterator, CallResults)
+        items = itertools.starmap(iterator.function, itertools.repeat(())) if from_calls else iterator
+        indices = iter(range(sys.maxsize))
+        self._pass = started = _Pass(indices, zip(indices, items, strict=False), starts, ended, from_calls)
         return started
 
     @property
@@ -295,16 +297,16 @@ class IterableSource:
         current = self._pass
         return Position() if current is None else Position(current.items, current.stops, current.starts)
 
-    def go_to(self, position: Position) -> None:
+    def seek(self, position: Position) -> None:
         """Move to a position: restart the iterable if possible, and skip the items before the position.
 
         Raises:
             RuntimeError: the iterable is past the position and cannot restart, or ended before the position.
         """
-        self._drawn = None, []
-        fresh, current = self._fresh(max(position.starts - 1, 0)), self._pass
-        if current is None or fresh is not self._source:
-            current = self._start(fresh, position.starts)
+        self._fetched = None, []
+        iterator, current = self._create_iterator(max(position.starts - 1, 0)), self._pass
+        if current is None or iterator is not self._source:
+            current = self._start(iterator, position.starts)
         current.starts = position.starts
         while self.position != position:
             if current.items > position.items or current.stops > position.stops:
@@ -314,7 +316,7 @@ class IterableSource:
                     "a generator function can start again; an iterator needs a new pipeline"
                 )
             seed_sample(current.starts, current.items)
-            for _ in current.numbered:
+            for _ in current.indexed_items:
                 current.items += 1
                 break
             else:
@@ -345,10 +347,10 @@ class BatchLoader:
             replaces the batches.
         """
         if isinstance(request, Position):
-            self.data.go_to(request)
+            self.data.seek(request)
             return (), asdict(request)
         try:
-            columns = self.data.draw(request)
+            columns = self.data.fetch(request)
         except StopIteration:
             return None, asdict(self.data.position)
         return self.batches(columns), asdict(self.data.position)

@@ -15,7 +15,7 @@ from torchdali.types import from_torch_dtype
 
 __all__ = ["Expected", "to_batch"]
 
-_REFUSED = (str, bytes, bytearray, int, float, complex, list, tuple, dict, type(None))
+_UNSUPPORTED_TYPES = (str, bytes, bytearray, int, float, complex, list, tuple, dict, type(None))
 
 
 def to_batch(data: Any, layout: str = "", *, copy: bool = True) -> TensorList:
@@ -37,7 +37,7 @@ def to_batch(data: Any, layout: str = "", *, copy: bool = True) -> TensorList:
     if isinstance(data, TensorList):
         batch = _copy_batch(data, copy)
     elif isinstance(data, (list, tuple)):
-        batch = _gather(data, copy)
+        batch = _build_batch(data, copy)
     else:
         tensor = _tensor(data, "batch", copy)
         if tensor.dim() == 0:
@@ -46,7 +46,7 @@ def to_batch(data: Any, layout: str = "", *, copy: bool = True) -> TensorList:
     if batch.device.type == "cuda":
         _set_ready(batch, data)
     if layout:
-        _name_axes(batch, layout)
+        _set_layout(batch, layout)
     return batch
 
 
@@ -62,7 +62,7 @@ def _set_ready(batch: TensorList, data: Any) -> None:
     batch.ready = stream.record_event()
 
 
-def _name_axes(batch: TensorList, layout: str) -> None:
+def _set_layout(batch: TensorList, layout: str) -> None:
     try:
         batch.set_layout(layout)
     except ValueError:
@@ -70,17 +70,17 @@ def _name_axes(batch: TensorList, layout: str) -> None:
 
 
 def _copy_batch(data: TensorList, copy: bool) -> TensorList:
-    def own(tensor: torch.Tensor) -> torch.Tensor:
+    def clone(tensor: torch.Tensor) -> torch.Tensor:
         return tensor.clone() if copy else tensor
 
     infos, dense = data.source_infos, data.dense()
     if dense is not None:
-        return TensorList.from_dense(own(dense), data.layout(), infos)
-    samples = [own(sample) for sample in data.samples()]
+        return TensorList.from_dense(clone(dense), data.layout(), infos)
+    samples = [clone(sample) for sample in data.samples()]
     return TensorList.from_samples(samples, data.layout(), source_info=infos)
 
 
-def _gather(samples: Sequence[Any], copy: bool) -> TensorList:
+def _build_batch(samples: Sequence[Any], copy: bool) -> TensorList:
     stacked = _stack(samples) if copy else None
     if stacked is not None:
         return TensorList.from_dense(stacked)
@@ -98,7 +98,7 @@ def _gather(samples: Sequence[Any], copy: bool) -> TensorList:
     return TensorList.from_samples(tensors, layout)
 
 
-_FEW = 1 << 16  # bytes of a batch; for smaller batches, one copy costs less than one tensor per sample
+_SMALL_BATCH = 1 << 16  # bytes of a batch; for smaller batches, one copy costs less than one tensor per sample
 
 
 def _join_rows(samples: Sequence[Any]) -> TensorList | None:
@@ -107,16 +107,16 @@ def _join_rows(samples: Sequence[Any]) -> TensorList | None:
     Return None for other samples.
     """
     first = samples[0] if samples else None
-    if type(first) is not np.ndarray or not first.ndim or first.nbytes > _FEW:
+    if type(first) is not np.ndarray or not first.ndim or first.nbytes > _SMALL_BATCH:
         return None
     kind, tail, counts, size = first.dtype, first.shape[1:], [], 0
     for each in samples:
-        alike = type(each) is np.ndarray and each.dtype == kind and each.shape[1:] == tail
-        if not (alike and each.flags.c_contiguous):
+        matches = type(each) is np.ndarray and each.dtype == kind and each.shape[1:] == tail
+        if not (matches and each.flags.c_contiguous):
             return None
         counts.append(len(each))
         size += each.nbytes
-        if size > _FEW:
+        if size > _SMALL_BATCH:
             return None
     if counts.count(counts[0]) == len(counts):
         return None
@@ -133,7 +133,7 @@ def _as_arrays(samples: Sequence[Any], copy: bool) -> TensorList | None:
     kinds = set(map(_dtype_of, samples))
     if len(kinds) > 1 or len(set(map(_ndim_of, samples))) > 1:
         return None
-    if _UINT64 in kinds or not (copy or all(map(_is_usual, samples))):
+    if _UINT64 in kinds or not (copy or all(map(_is_plain, samples))):
         return None  # PyTorch supports only one of the two unsigned 64-bit C types
     arrays = [each.copy() for each in samples] if copy else list(samples)
     try:
@@ -143,12 +143,12 @@ def _as_arrays(samples: Sequence[Any], copy: bool) -> TensorList | None:
     return TensorList.from_arrays(arrays, _check_supported(first).dtype)
 
 
-def _is_usual(array: np.ndarray[Any, Any]) -> bool:
+def _is_plain(array: np.ndarray[Any, Any]) -> bool:
     return array.flags.carray and array.size > 0  # packed, aligned, writable
 
 
 _dtype_of, _ndim_of = operator.attrgetter("dtype"), operator.attrgetter("ndim")
-_form_of = operator.attrgetter("shape", "dtype")
+_shape_and_dtype_of = operator.attrgetter("shape", "dtype")
 _UINT64 = np.dtype(np.uint64)
 
 
@@ -162,21 +162,21 @@ def _stack(samples: Sequence[Any]) -> torch.Tensor | None:
         return None
     first = samples[0]
     if isinstance(first, (np.ndarray, np.generic)):
-        alike = all(issubclass(kind, (np.ndarray, np.generic)) for kind in set(map(type, samples)))
-        forms = list(map(_form_of, samples)) if alike else []
-        if not alike or forms.count(forms[0]) < len(forms):
+        matches = all(issubclass(kind, (np.ndarray, np.generic)) for kind in set(map(type, samples)))
+        forms = list(map(_shape_and_dtype_of, samples)) if matches else []
+        if not matches or forms.count(forms[0]) < len(forms):
             return None
         return _from_numpy(np.array(samples))  # three times as fast as `np.stack` for small samples
-    alike = isinstance(first, torch.Tensor) and all(
+    matches = isinstance(first, torch.Tensor) and all(
         isinstance(s, torch.Tensor) and s.shape == first.shape and s.dtype == first.dtype and s.device == first.device
         for s in samples
     )
-    if not alike:
+    if not matches:
         return None
     return _check_supported(torch.stack([s.detach() for s in samples]).contiguous())
 
 
-OF_DATA_SET = "read a dataset, whose samples are dictionaries, tuples or arrays, with fn.readers.dataset(dataset=...)"
+DATASET_HINT = "read a dataset, whose samples are dictionaries, tuples or arrays, with fn.readers.dataset(dataset=...)"
 
 
 def _check_supported(tensor: torch.Tensor) -> torch.Tensor:
@@ -187,16 +187,16 @@ def _check_supported(tensor: torch.Tensor) -> torch.Tensor:
     return tensor
 
 
-def _tensor(value: Any, what: str, copy: bool) -> torch.Tensor:
+def _tensor(value: Any, role: str, copy: bool) -> torch.Tensor:
     if isinstance(value, (np.ndarray, np.generic)):
         return _from_numpy(np.asarray(value), copy)
     if isinstance(value, Tensor):
         value = value.torch()
     if isinstance(value, Mapping):
-        raise RuntimeError(f"a dictionary is not a {what}; {OF_DATA_SET}")
-    if isinstance(value, _REFUSED):
+        raise RuntimeError(f"a dictionary is not a {role}; {DATASET_HINT}")
+    if isinstance(value, _UNSUPPORTED_TYPES):
         raise RuntimeError(
-            f"{type(value)} has no shape and is not a {what}: pass NumPy arrays or torch "
+            f"{type(value)} has no shape and is not a {role}: pass NumPy arrays or torch "
             "tensors (np.frombuffer(data, np.uint8) for bytes, np.array(value) for numbers and lists)"
         )
     if hasattr(value, "__array_interface__"):
@@ -208,7 +208,7 @@ def _tensor(value: Any, what: str, copy: bool) -> torch.Tensor:
     try:
         tensor = as_torch(value, "gpu" if _on_accelerator(value) else "cpu")
     except TypeError as error:
-        raise RuntimeError(f"{type(value)} has no shape and is not a {what}: {error}") from error
+        raise RuntimeError(f"{type(value)} has no shape and is not a {role}: {error}") from error
     return tensor.clone() if copy else tensor
 
 
@@ -246,8 +246,8 @@ class Expected:
 
     def __init__(self, dtype: torch.dtype | None, ndim: int | None, layout: str) -> None:
         self._declared = (dtype, ndim, layout or None)
-        self._before: tuple[Any, ...] = (None, None, None)
-        self._passed: tuple[Any, ...] | None = None
+        self._previous: tuple[Any, ...] = (None, None, None)
+        self._last_checked: tuple[Any, ...] | None = None
 
     def check(self, batch: TensorList) -> None:
         """Check a batch. An empty batch is not checked.
@@ -256,28 +256,28 @@ class Expected:
             RuntimeError: the batch doesn't have the expected dtype, number of axes or layout.
         """
         kind = batch.torch_dtype, batch.ndim(), batch.layout()
-        if kind == self._passed or len(batch) == 0:
+        if kind == self._last_checked or len(batch) == 0:
             return
-        facts = zip(_EXPECTED, _CHANGED, self._declared, self._before, kind, strict=True)
-        for expected, changed, declared, before, value in facts:
+        properties = zip(_EXPECTED_MESSAGES, _CHANGED_MESSAGES, self._declared, self._previous, kind, strict=True)
+        for expected, changed, declared, previous, value in properties:
             if declared not in (None, value):
-                raise RuntimeError(expected.format(_text(declared), _text(value)))
-            if before not in (None, "", value):
-                raise RuntimeError(changed.format(_text(before), _text(value)))
-        self._before = self._passed = kind
+                raise RuntimeError(expected.format(_describe_value(declared), _describe_value(value)))
+            if previous not in (None, "", value):
+                raise RuntimeError(changed.format(_describe_value(previous), _describe_value(value)))
+        self._previous = self._last_checked = kind
 
 
-_EXPECTED = (
+_EXPECTED_MESSAGES = (
     "ExternalSource expected data of type {} and got: {}",
     "ExternalSource expected data with {} dimensions and got {} dimensions",
     'ExternalSource: Expected data with layout: "{}" and got: "{}"',
 )
-_CHANGED = (
+_CHANGED_MESSAGES = (
     "ExternalSource got data of another type than in the previous batch: {}, now {}",
     "ExternalSource got data with another number of dimensions than in the previous batch: {}, now {}",
     'ExternalSource got data with another layout than in the previous batch: "{}", now "{}"',
 )
 
 
-def _text(value: Any) -> str:
+def _describe_value(value: Any) -> str:
     return from_torch_dtype(value).name.lower() if isinstance(value, torch.dtype) else str(value)

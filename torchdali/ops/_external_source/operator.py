@@ -12,12 +12,12 @@ from torchdali.declaration.schema import OutputCount, Schema, one_of
 from torchdali.graph.nodes import DataNode
 from torchdali.ops._external_source.arguments import (
     CYCLES,
+    accepts_position,
     check_arguments,
     expected_outputs,
     is_factory,
     is_iterable,
     output_layouts,
-    takes_position,
 )
 from torchdali.ops._external_source.callbacks import (
     BatchLoader,
@@ -26,7 +26,7 @@ from torchdali.ops._external_source.callbacks import (
     IterableSource,
     Outputs,
 )
-from torchdali.ops._external_source.sources import FedByUser, InProcess, InWorkers
+from torchdali.ops._external_source.sources import FeedSource, InProcessSource, WorkerSource
 from torchdali.reading.sources import BatchSource
 
 __all__ = ["ExternalSource", "external_source"]
@@ -58,25 +58,25 @@ def _external_source(
 ) -> Annotated[BatchSource, OutputCount(1)]:
     outputs = Outputs(num_outputs, output_layouts(layout, num_outputs))
     expected = expected_outputs(dtype, ndim, layout, num_outputs)
-    whole = batch is not False
+    returns_batches = batch is not False
     if source is None:
-        return FedByUser(
+        return FeedSource(
             expected[0], outputs.layouts[0],
             repeat_last=repeat_last, blocking=bool(blocking), copy=not no_copy,
         )  # fmt: skip
     data: CallableSource | IterableSource
     if is_iterable(source):
-        factory, cycles = is_factory(source), CYCLES[cycle]
-        data = IterableSource(source, factory=factory, cycle=cycles, batch=whole, outputs=outputs)
-    elif takes_position(source):
-        data = CallableSource(source, batch=whole, batch_info=bool(batch_info), outputs=outputs)
+        factory, cycle_mode = is_factory(source), CYCLES[cycle]
+        data = IterableSource(source, factory=factory, cycle=cycle_mode, batch=returns_batches, outputs=outputs)
+    elif accepts_position(source):
+        data = CallableSource(source, batch=returns_batches, batch_info=bool(batch_info), outputs=outputs)
     else:
         results = CallResults(source)
-        data = IterableSource(results, factory=False, cycle="no", batch=whole, outputs=outputs)
+        data = IterableSource(results, factory=False, cycle="no", batch=returns_batches, outputs=outputs)
     loader = BatchLoader(data, outputs, copy=not (no_copy or parallel))
     if parallel:
-        return InWorkers(loader, expected, prefetch_queue_depth or 1)
-    return InProcess(loader, expected, background=background)
+        return WorkerSource(loader, expected, prefetch_queue_depth or 1)
+    return InProcessSource(loader, expected, background=background)
 
 
 def external_source(

@@ -1,7 +1,7 @@
 """The sources of batches that implement `external_source` while a pipeline runs.
 
-`InProcess` calls the user's code in the main process, by default in the user's thread. `InWorkers` requests
-batches from worker processes in advance. `FedByUser` delivers the data that the user passes to
+`InProcessSource` calls the user's code in the main process, by default in the user's thread. `WorkerSource` requests
+batches from worker processes in advance. `FeedSource` delivers the data that the user passes to
 `Pipeline.feed_input`. Each source can return its position and continue at a saved position. The scheduler thread,
 which belongs to the pipeline, starts the batches.
 """
@@ -24,7 +24,7 @@ from torchdali.reading.sources import BatchSource, SourceBatch, SourceSettings, 
 from torchdali.tensors import TensorList
 from torchdali.tensors._foreign import wait_for
 
-__all__ = ["FedByUser", "InProcess", "InWorkers"]
+__all__ = ["FeedSource", "InProcessSource", "WorkerSource"]
 
 
 class _Positioned(BatchSource):
@@ -33,7 +33,7 @@ class _Positioned(BatchSource):
     def __init__(self, expected: Sequence[Expected]) -> None:
         self._expected = expected
         self._epoch = self._iteration = self._sample = 0
-        self._begun: object = None
+        self._epoch_key: object = None
 
     def _check_outputs(self, batches: tuple[TensorList, ...], batch_size: int) -> tuple[TensorList, ...]:
         """Check the sizes, dtypes and numbers of axes of the outputs' batches; return the batches.
@@ -56,7 +56,7 @@ class _Positioned(BatchSource):
             expected.check(batch)
         return batches
 
-    def _range(self, batch_size: int, ahead: int = 0) -> SampleRange:
+    def _next_range(self, batch_size: int, ahead: int = 0) -> SampleRange:
         first = self._sample + ahead * batch_size
         return SampleRange(self._epoch, self._iteration + ahead, first, 0, batch_size)
 
@@ -70,9 +70,9 @@ class _Positioned(BatchSource):
         Args:
             epoch: Object that identifies the epoch. Another call with the same object has no effect.
         """
-        if epoch is None or self._begun is not epoch:
+        if epoch is None or self._epoch_key is not epoch:
             self._iteration = self._sample = 0
-            self._begun, self._epoch = epoch, self._epoch + 1
+            self._epoch_key, self._epoch = epoch, self._epoch + 1
 
     def state(self) -> dict[str, Any]:
         """Return the position of the next batch as integers."""
@@ -97,21 +97,21 @@ class _Positioned(BatchSource):
                 raise ValueError(f"{name!r} of a source must be an integer of at least 0, got {value!r}")
         self._epoch, self._iteration = state["epoch"], state["iteration"]
         self._sample = state["sample"]
-        self._go_to(Position(state.get("items", 0), state.get("stops", 0), state.get("starts", 0)))
+        self._seek(Position(state.get("items", 0), state.get("stops", 0), state.get("starts", 0)))
 
-    def _go_to(self, position: Position) -> None:
+    def _seek(self, position: Position) -> None:
         """Do nothing, because the user's calls of `feed_input` determine the next batch."""
 
 
 @dataclass
-class _Drawn:
+class _LoadedBatch:
     """The batch that a source has loaded last, and the object that identifies the batch."""
 
     key: object = None
     batch: SourceBatch | None = None
 
 
-class InProcess(_Positioned):
+class InProcessSource(_Positioned):
     """Source that calls the user's code in the main process.
 
     Args:
@@ -124,8 +124,8 @@ class InProcess(_Positioned):
     def __init__(self, loader: BatchLoader, expected: Sequence[Expected], *, background: bool = False) -> None:
         super().__init__(expected)
         self._loader, self._background = loader, background
-        self._reached: Mapping[str, Any] = super().state()
-        self._latest = _Drawn()
+        self._delivered_state: Mapping[str, Any] = super().state()
+        self._loaded = _LoadedBatch()
 
     def prepare(self, batch_size: int, batch: object) -> SourceBatch | None:
         """Load the next batch in this thread; return None if the scheduler thread will load the batch.
@@ -136,77 +136,77 @@ class InProcess(_Positioned):
         """
         if self._background:
             return None
-        if self._latest.key is not batch:
-            self._pass_latest()
-            self._latest = _Drawn(batch, self._draw(batch_size, batch))
-        return self._latest.batch
+        if self._loaded.key is not batch:
+            self._skip_loaded()
+            self._loaded = _LoadedBatch(batch, self._load(batch_size, batch))
+        return self._loaded.batch
 
-    def _pass_latest(self) -> None:
+    def _skip_loaded(self) -> None:
         """Set the position to the end of the batch that was loaded last."""
-        latest = self._latest.batch
-        if latest is not None:
-            self._iteration, self._sample = latest.state["iteration"], latest.state["sample"]
+        loaded = self._loaded.batch
+        if loaded is not None:
+            self._iteration, self._sample = loaded.state["iteration"], loaded.state["sample"]
 
     def next(self, batch_size: int, prepared: SourceBatch | None) -> tuple[TensorList, ...]:
         """Return the next batch of each output."""
-        batch, latest = prepared, self._latest
+        batch, loaded = prepared, self._loaded
         if batch is None:
-            self._pass_latest()
-            batch = self._draw(batch_size, None)
-            latest = self._latest = _Drawn(None, batch)
-        if latest.batch is batch:  # the batch won't be requested again: free its memory
-            latest.batch = SourceBatch(state=batch.state)
-            self._loader.data.forget(latest.key)
-        self._reached = batch.state
+            self._skip_loaded()
+            batch = self._load(batch_size, None)
+            loaded = self._loaded = _LoadedBatch(None, batch)
+        if loaded.batch is batch:  # the batch won't be requested again: free its memory
+            loaded.batch = SourceBatch(state=batch.state)
+            self._loader.data.release(loaded.key)
+        self._delivered_state = batch.state
         if batch.error is not None:
             raise batch.error
         return batch.outputs
 
-    def _draw(self, batch_size: int, batch: object) -> SourceBatch:
+    def _load(self, batch_size: int, batch: object) -> SourceBatch:
         """Load the next batch without advancing the position."""
         outputs: tuple[TensorList, ...] = ()
         failure: Exception | None = None
         is_repeated = batch is not None and not self._loader.data.stateful  # only used if the function raises an error
-        after = {"iteration": self._iteration + 1, "sample": self._sample + batch_size}
+        next_state = {"iteration": self._iteration + 1, "sample": self._sample + batch_size}
         try:
-            columns = self._loader.data.draw(self._range(batch_size), batch)
+            columns = self._loader.data.fetch(self._next_range(batch_size), batch)
             is_repeated = False
             with torch.no_grad():
                 outputs = self._check_outputs(self._loader.batches(columns), batch_size)
         except StopIteration as stop:
             # A new exception without a traceback: the original's frames would keep the caller's pipeline alive.
-            failure, after, is_repeated = StopIteration(*stop.args), {}, False
+            failure, next_state, is_repeated = StopIteration(*stop.args), {}, False
         except Exception as error:
-            if not self._loader.data.is_past(self._range(batch_size), batch):
+            if not self._loader.data.is_own_error(self._next_range(batch_size), batch):
                 raise
             failure = error
             if is_repeated:
-                after = {}
+                next_state = {}
         try:
-            return SourceBatch(outputs, {**super().state(), **after}, failure, is_repeated)
+            return SourceBatch(outputs, {**super().state(), **next_state}, failure, is_repeated)
         finally:
             del failure  # avoids a reference cycle, because the exception's traceback refers to this frame
 
     def reset(self, epoch: object = None) -> None:
         """Start the next epoch."""
-        self._latest = _Drawn()
+        self._loaded = _LoadedBatch()
         super().reset(epoch)
-        self._reached = super().state()
+        self._delivered_state = super().state()
 
     def state(self) -> dict[str, Any]:
         """Return the position after the last batch that `next` has returned, even if later batches are prepared."""
-        return dict(self._reached)
+        return dict(self._delivered_state)
 
     def _extra_state(self) -> Mapping[str, Any]:
         return dict(vars(self._loader.data.position))  # values are integers
 
-    def _go_to(self, position: Position) -> None:
-        self._latest = _Drawn()
-        self._loader.data.go_to(position)
-        self._reached = super().state()
+    def _seek(self, position: Position) -> None:
+        self._loaded = _LoadedBatch()
+        self._loader.data.seek(position)
+        self._delivered_state = super().state()
 
 
-class InWorkers(_Positioned):
+class WorkerSource(_Positioned):
     """Source that requests batches from worker processes in advance.
 
     If the user's function returns samples, the samples of a batch are divided among the workers. An iterable is read by
@@ -222,8 +222,8 @@ class InWorkers(_Positioned):
         super().__init__(expected)
         self.work, self.stateful = loader, loader.data.stateful
         self._divisible, self._depth = loader.data.divisible, depth
-        self._ahead: deque[list[Future[WorkResult]]] = deque()
-        self._reached: Mapping[str, Any] = {}
+        self._requests: deque[list[Future[WorkResult]]] = deque()
+        self._delivered_state: Mapping[str, Any] = {}
 
     def open(self, settings: SourceSettings) -> None:
         """Store the pipeline's worker processes."""
@@ -232,62 +232,62 @@ class InWorkers(_Positioned):
 
     def next(self, batch_size: int, prepared: SourceBatch | None) -> tuple[TensorList, ...]:
         """Return the next batch of each output."""
-        return self._check_outputs(self._take(batch_size), batch_size)
+        return self._check_outputs(self._wait_for_batch(batch_size), batch_size)
 
-    def _take(self, batch_size: int) -> tuple[TensorList, ...]:
-        while len(self._ahead) <= self._depth:
-            self._ahead.append(self._ask(self._range(batch_size, len(self._ahead))))
+    def _wait_for_batch(self, batch_size: int) -> tuple[TensorList, ...]:
+        while len(self._requests) <= self._depth:
+            self._requests.append(self._request(self._next_range(batch_size, len(self._requests))))
         try:
-            results = [future.result() for future in self._ahead[0]]
+            results = [future.result() for future in self._requests[0]]
         except BaseException:
-            self._forget()
+            self._drop_failed()
             raise
-        self._reached = results[-1][1]
+        self._delivered_state = results[-1][1]
         parts = [batches for batches, _ in results if batches is not None]
         if len(parts) < len(results):
-            self._forget()
+            self._drop_failed()
             raise StopIteration
-        self._ahead.popleft()
+        self._requests.popleft()
         self._advance(batch_size)
-        return tuple(map(_join, zip(*parts, strict=True)))
+        return tuple(map(_concatenate, zip(*parts, strict=True)))
 
-    def _ask(self, samples: SampleRange) -> list[Future[WorkResult]]:
+    def _request(self, samples: SampleRange) -> list[Future[WorkResult]]:
         pieces = min(samples.stop, 2 * self._workers.count) if self._divisible else 1
-        cuts = [samples.stop * i // pieces for i in range(pieces + 1)]
+        bounds = [samples.stop * i // pieces for i in range(pieces + 1)]
         return [
             self._workers.submit(SampleRange(samples.epoch, samples.iteration, samples.sample, start, stop))
-            for start, stop in itertools.pairwise(cuts)
+            for start, stop in itertools.pairwise(bounds)
         ]
 
-    def _forget(self) -> None:
+    def _drop_failed(self) -> None:
         """Drop requests after an error or the end of the epoch.
 
         For an iterable, only the current request is dropped. A worker has already read items for the later requests
         and cannot read them again; these items belong to the next batches, or to the next epoch.
         """
         if self.stateful:
-            self._ahead.popleft()
+            self._requests.popleft()
         else:
-            self._drop_ahead()
+            self._cancel_requests()
 
-    def _drop_ahead(self) -> None:
-        for future in (future for futures in self._ahead for future in futures):
+    def _cancel_requests(self) -> None:
+        for future in (future for futures in self._requests for future in futures):
             future.cancel()
-        self._ahead.clear()
+        self._requests.clear()
 
     def reset(self, epoch: object = None) -> None:
         """Start the next epoch."""
         super().reset(epoch)
         if not self.stateful:
-            self._drop_ahead()
+            self._cancel_requests()
 
     def _extra_state(self) -> Mapping[str, Any]:
-        return self._reached
+        return self._delivered_state
 
-    def _go_to(self, position: Position) -> None:
-        self._drop_ahead()
+    def _seek(self, position: Position) -> None:
+        self._cancel_requests()
         if self.stateful:
-            self._reached = self._workers.submit(position).result()[1]
+            self._delivered_state = self._workers.submit(position).result()[1]
 
     def reseed(self, seed: int) -> None:
         """Set the seed of the random numbers that the user's code draws in the workers."""
@@ -298,14 +298,14 @@ class InWorkers(_Positioned):
         self._workers.close()
 
 
-def _join(parts: Sequence[TensorList]) -> TensorList:
+def _concatenate(parts: Sequence[TensorList]) -> TensorList:
     if len(parts) == 1:
         return parts[0]
     samples = [sample for part in parts for sample in part.samples()]
     return TensorList.from_samples(samples, parts[0].layout())
 
 
-class FedByUser(_Positioned):
+class FeedSource(_Positioned):
     """Source that delivers the data that the user passes to `Pipeline.feed_input`.
 
     Args:
@@ -319,10 +319,10 @@ class FedByUser(_Positioned):
         super().__init__([expected])
         self._layout, self._copy = layout, copy
         self._repeat_last, self._blocking = repeat_last, blocking
-        self._fed: deque[TensorList] = deque()
-        self._chosen: tuple[object, list[TensorList]] = None, []
+        self._queue: deque[TensorList] = deque()
+        self._prepared: tuple[object, list[TensorList]] = None, []
         self._last: TensorList | None = None
-        self._changed = queue.SimpleQueue[None]()  # an interrupt of the user's thread could leave a Condition locked
+        self._wakeups = queue.SimpleQueue[None]()  # an interrupt of the user's thread could leave a Condition locked
         self._closed = False
 
     def open(self, settings: SourceSettings) -> None:
@@ -337,8 +337,8 @@ class FedByUser(_Positioned):
             cuda_stream: CUDA stream on which the data is computed.
         """
         batch = self.convert(data, layout, cuda_stream)
-        self._fed.append(batch)
-        self._changed.put(None)
+        self._queue.append(batch)
+        self._wakeups.put(None)
 
     def convert(self, data: Any, layout: str | None = None, cuda_stream: Any = None) -> TensorList:
         """Convert the user's data to a batch.
@@ -365,18 +365,18 @@ class FedByUser(_Positioned):
         """
         if self._blocking:
             return None
-        if self._chosen[0] is not batch:
-            self._chosen = batch, []
-        chosen = self._chosen[1]
-        if not chosen and self._fed:
-            chosen.extend(map(deque.popleft, (self._fed,)))  # one C call, so that an interrupt loses no batch
-        return SourceBatch(tuple(chosen))
+        if self._prepared[0] is not batch:
+            self._prepared = batch, []
+        batches = self._prepared[1]
+        if not batches and self._queue:
+            batches.extend(map(deque.popleft, (self._queue,)))  # one C call, so that an interrupt loses no batch
+        return SourceBatch(tuple(batches))
 
     def next(self, batch_size: int, prepared: SourceBatch | None) -> tuple[TensorList, ...]:
         """Return the batch that `prepare` has taken, or wait for a batch if `prepare` has returned None."""
-        return self._check_outputs(self._take(batch_size, prepared), batch_size)
+        return self._check_outputs(self._choose_batch(batch_size, prepared), batch_size)
 
-    def _take(self, batch_size: int, prepared: SourceBatch | None) -> tuple[TensorList, ...]:
+    def _choose_batch(self, batch_size: int, prepared: SourceBatch | None) -> tuple[TensorList, ...]:
         batch = self._wait() if prepared is None else next(iter(prepared.outputs), None)
         if batch is None:
             if not self._repeat_last or self._last is None:
@@ -390,17 +390,17 @@ class FedByUser(_Positioned):
         return (batch,)
 
     def _wait(self) -> TensorList | None:
-        if self._repeat_last and self._last is not None and not self._fed:
+        if self._repeat_last and self._last is not None and not self._queue:
             return None
-        return wait_for_data(self._fed, self._changed, lambda: self._closed)
+        return wait_for_data(self._queue, self._wakeups, lambda: self._closed)
 
     def take_back(self, prepared: SourceBatch) -> None:
         """Put a batch that `prepare` has taken, but no run has used, back at the front of the queue."""
-        if self._fed and prepared.outputs and self._fed[0] is prepared.outputs[0]:
+        if self._queue and prepared.outputs and self._queue[0] is prepared.outputs[0]:
             return  # an interrupted call has already returned the batch
-        self._fed.extendleft(prepared.outputs)
+        self._queue.extendleft(prepared.outputs)
 
     def close(self) -> None:
         """Make a run that waits for data raise an error."""
         self._closed = True
-        self._changed.put(None)
+        self._wakeups.put(None)

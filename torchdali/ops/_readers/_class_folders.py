@@ -13,18 +13,18 @@ from torchdali.errors import hint_for_folder, warn
 from torchdali.formats.remote import Remote
 from torchdali.formats.urls import redact
 
-__all__ = ["IMAGE_AND_SOUND", "Match", "in_folders", "name_filter", "warn_of_classes"]
+__all__ = ["IMAGE_AND_AUDIO", "NamePredicate", "compile_filter", "list_class_folders", "warn_of_classes"]
 
-IMAGE_AND_SOUND = ["*" + ending for ending in (*ENDINGS, ".flac", ".ogg", ".wav")]
+IMAGE_AND_AUDIO = ["*" + ending for ending in (*ENDINGS, ".flac", ".ogg", ".wav")]
 # Extensions of formats that torchdali decodes, but DALI's default `file_filters` omit.
-_DECODED = (*OTHER_ENDINGS, ".mp3", ".aif", ".aiff", ".au", ".opus")
+_OTHER_DECODABLE = (*OTHER_ENDINGS, ".mp3", ".aif", ".aiff", ".au", ".opus")
 
-Match = Callable[[str], bool]
+NamePredicate = Callable[[str], bool]
 
-_IS_ENDING = re.compile(r"\*[^*?\[]*").fullmatch
+_match_suffix = re.compile(r"\*[^*?\[]*").fullmatch
 
 
-def name_filter(argument: str, patterns: Iterable[str], case_sensitive: bool) -> Match:
+def compile_filter(argument: str, patterns: Iterable[str], case_sensitive: bool) -> NamePredicate:
     """Return a function that tests whether a name matches one of several shell patterns.
 
     Args:
@@ -35,17 +35,17 @@ def name_filter(argument: str, patterns: Iterable[str], case_sensitive: bool) ->
     Raises:
         RuntimeError: `patterns` is empty.
     """
-    folded = [pattern if case_sensitive else pattern.lower() for pattern in patterns]
-    if not folded:
+    normalized = [pattern if case_sensitive else pattern.lower() for pattern in patterns]
+    if not normalized:
         raise RuntimeError(f"{argument} must not be empty: no name would match")
     # There may be millions of names, so patterns like "*.jpg" are tested with `str.endswith`, which is faster.
-    endings = tuple(p[1:] for p in folded if _IS_ENDING(p))
-    others = [fnmatch.translate(p) for p in folded if not _IS_ENDING(p)]
-    matches_others = re.compile("|".join(others) if others else "(?!)").match
+    suffixes = tuple(p[1:] for p in normalized if _match_suffix(p))
+    regexes = [fnmatch.translate(p) for p in normalized if not _match_suffix(p)]
+    match_regex = re.compile("|".join(regexes) if regexes else "(?!)").match
 
     def matches(name: str) -> bool:
         name = name if case_sensitive else name.lower()
-        return name.endswith(endings) or matches_others(name) is not None
+        return name.endswith(suffixes) or match_regex(name) is not None
 
     return matches
 
@@ -59,89 +59,91 @@ class _Listing:
     """
 
     def __init__(
-        self, root: str, matches: Match, contents: Callable[[str], tuple[list[str], list[str]]]
+        self, root: str, matches: NamePredicate, list_folder: Callable[[str], tuple[list[str], list[str]]]
     ) -> None:  # fmt: skip
-        self.deeper: list[str] = []  # folders whose files are skipped
-        self.others: list[str] = []  # skipped files that could be decoded
-        self._root, self._matches, self._contents = root, matches, contents
-        self._takes_images = all(matches(f"a{ending}") for ending in ENDINGS)
+        self.nested: list[str] = []  # folders whose files are skipped
+        self.skipped: list[str] = []  # skipped files that could be decoded
+        self._root, self._matches, self._list_folder = root, matches, list_folder
+        self._reads_images = all(matches(f"a{ending}") for ending in ENDINGS)
 
-    def files(self, folder: str) -> list[str]:
+    def list_files(self, folder: str) -> list[str]:
         """Return the files of a class folder that the reader reads."""
-        inner, names = self._contents(os.path.join(self._root, folder))
-        self.deeper.extend(os.path.join(folder, name) for name in inner)
+        folders, names = self._list_folder(os.path.join(self._root, folder))
+        self.nested.extend(os.path.join(folder, name) for name in folders)
         files = [f"{folder}{os.sep}{name}" for name in names if self._matches(name)]
-        if self._takes_images and len(files) < len(names):
-            self.others.extend(os.path.join(folder, n) for n in names if n.lower().endswith(_DECODED) and n[0] != ".")
+        if self._reads_images and len(files) < len(names):
+            self.skipped.extend(
+                os.path.join(folder, n) for n in names if n.lower().endswith(_OTHER_DECODABLE) and n[0] != "."
+            )
         return files
 
 
-def in_folders(
-    root: str, matches: Match, chosen: Match | None, remote: Remote | None
+def list_class_folders(
+    root: str, matches: NamePredicate, is_class_folder: NamePredicate | None, remote: Remote | None
 ) -> tuple[list[str], list[int], list[str]]:
     """Return the files of all class folders, the label of each file, and the names of the class folders.
 
     Args:
         matches: Function that returns whether the reader reads files with this name.
-        chosen: Function that returns whether a folder with this name is a class folder; None for all folders.
+        is_class_folder: Function that returns whether a folder with this name is a class folder; None for all folders.
         remote: Connection that reads URLs; None for a local folder.
 
     Raises:
         RuntimeError: No files were found, or a folder cannot be listed.
     """
-    contents = _contents if remote is None else remote.list_folder
-    folders, loose = contents(root)
-    folders = [folder for folder in folders if chosen is None or chosen(folder)]
-    listing = _Listing(root, matches, contents)
+    list_folder = _list_folder if remote is None else remote.list_folder
+    folders, root_files = list_folder(root)
+    folders = [folder for folder in folders if is_class_folder is None or is_class_folder(folder)]
+    listing = _Listing(root, matches, list_folder)
     if len(folders) < _FEW_FOLDERS:
-        lists = list(map(listing.files, folders))
+        lists = list(map(listing.list_files, folders))
     else:
-        with ThreadPoolExecutor(_LISTERS) as pool:
-            lists = list(pool.map(listing.files, folders))
+        with ThreadPoolExecutor(_LIST_THREADS) as pool:
+            lists = list(pool.map(listing.list_files, folders))
     paths = [path for files in lists for path in files]
     labels = [label for label, files in enumerate(lists) for _ in files]
     if not paths:
-        count = sum(map(bool, map(matches, loose)))
+        count = sum(map(bool, map(matches, root_files)))
         raise RuntimeError(
             f"no files found in {redact(root)!r}: none of its {len(folders)} class folders has a file whose name "
             f"matches file_filters. For files outside of class folders ({count} here), pass files or file_list"
-            f"{_splits(root, listing.deeper)}"
+            f"{_suggest_split(root, listing.nested)}"
         )
     warn_of_classes(root, folders, list(map(len, lists)), "pass dir_filters=['[!.]*'] to skip hidden folders")
     _warn_of_files(root, listing)
     return paths, labels, folders
 
 
-def _splits(root: str, deeper: Sequence[str]) -> str:
+def _suggest_split(root: str, nested: Sequence[str]) -> str:
     """Return advice for the error if `root` contains training and validation sets instead of class folders."""
-    if not deeper:
+    if not nested:
         return ""
-    first = os.path.join(redact(root), os.path.dirname(min(deeper)))
-    return f". These folders contain folders, for example {min(deeper)!r}; if those are the classes, pass {first!r}"
+    example = os.path.join(redact(root), os.path.dirname(min(nested)))
+    return f". These folders contain folders, for example {min(nested)!r}; if those are the classes, pass {example!r}"
 
 
-_SHOWN = 5  # maximum number of folders in a message
+_MAX_SHOWN = 5  # maximum number of folders in a message
 
 
-def warn_of_classes(root: str, folders: Sequence[str], counts: Sequence[int], cure: str) -> None:
+def warn_of_classes(root: str, folders: Sequence[str], counts: Sequence[int], advice: str) -> None:
     """Warn about hidden class folders, and about class folders without files.
 
     As in DALI, these folders are classes and have labels.
 
     Args:
         counts: Number of files in each folder.
-        cure: Advice for hidden folders.
+        advice: Advice for hidden folders.
     """
     hidden = [folder for folder in folders if folder.startswith(".")]
     if hidden:
-        number = folders.index(hidden[0])
+        label = folders.index(hidden[0])
         warn(
-            f"{redact(root)}: the hidden folder {hidden[0]!r} is read as a class, with label {number}, which shifts "
-            f"the labels of the following classes ({len(hidden)} such folders); {cure}"
+            f"{redact(root)}: the hidden folder {hidden[0]!r} is read as a class, with label {label}, which shifts "
+            f"the labels of the following classes ({len(hidden)} such folders); {advice}"
         )
     empty = [f for f, count in zip(folders, counts, strict=True) if not count and f not in hidden]
     if empty:
-        names = ", ".join(map(repr, empty[:_SHOWN])) + (", ..." if len(empty) > _SHOWN else "")
+        names = ", ".join(map(repr, empty[:_MAX_SHOWN])) + (", ..." if len(empty) > _MAX_SHOWN else "")
         warn(
             f"{redact(root)}: {len(empty)} of {len(folders)} class folders have no readable file, {names}; the "
             f"classes keep their labels, but no sample has these labels"
@@ -149,21 +151,21 @@ def warn_of_classes(root: str, folders: Sequence[str], counts: Sequence[int], cu
 
 
 def _warn_of_files(root: str, listing: _Listing) -> None:
-    deeper, others = listing.deeper, listing.others
-    if deeper:
+    nested, skipped = listing.nested, listing.skipped
+    if nested:
         warn(
-            f"{redact(root)}: {len(deeper)} folders are inside class folders, for example {min(deeper)!r}; the reader "
+            f"{redact(root)}: {len(nested)} folders are inside class folders, for example {min(nested)!r}; the reader "
             f"skips their files"
         )
-    if others:
+    if skipped:
         warn(
-            f"{redact(root)}: {len(others)} decodable files are skipped because of their extension, for example "
-            f"{min(others)!r}; choose files with file_filters= of readers.file"
+            f"{redact(root)}: {len(skipped)} decodable files are skipped because of their extension, for example "
+            f"{min(skipped)!r}; choose files with file_filters= of readers.file"
         )
 
 
 _FEW_FOLDERS = 32  # for fewer folders, threads cost more than they save
-_LISTERS = 16  # number of threads, which mostly wait for the disk or the network
+_LIST_THREADS = 16  # number of threads, which mostly wait for the disk or the network
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
@@ -174,7 +176,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _contents(path: str) -> tuple[list[str], list[str]]:
+def _list_folder(path: str) -> tuple[list[str], list[str]]:
     """List the folders and the files of a folder, each in the order of their names' bytes."""
     names: tuple[list[str], list[str]] = [], []
     try:
@@ -187,5 +189,5 @@ def _contents(path: str) -> tuple[list[str], list[str]]:
 
 
 def _sort_names(names: list[str]) -> list[str]:
-    plain = all(map(str.isascii, names))  # sorting ASCII names without a key has the same result, and is faster
-    return sorted(names) if plain else sorted(names, key=os.fsencode)
+    is_ascii = all(map(str.isascii, names))  # sorting ASCII names without a key has the same result, and is faster
+    return sorted(names) if is_ascii else sorted(names, key=os.fsencode)

@@ -14,9 +14,9 @@ from torchdali.codecs.video_files import index_file
 from torchdali.errors import DecodeError, warn
 from torchdali.formats.storage import read_text
 from torchdali.ops._readers._class_folders import warn_of_classes
-from torchdali.ops._readers._records import local_only
+from torchdali.ops._readers._records import check_local
 
-__all__ = ["ROUNDINGS", "Clip", "ListedVideo", "clips", "find_videos"]
+__all__ = ["ROUNDINGS", "Clip", "ListedVideo", "find_videos", "list_clips"]
 
 ROUNDINGS = {
     "start_down_end_up": (False, True),
@@ -55,43 +55,43 @@ class Clip:
 
 
 def find_videos(
-    names: Sequence[str], labels: Sequence[int] | None, root: str, listed: str
+    names: Sequence[str], labels: Sequence[int] | None, root: str, file_list: str
 ) -> tuple[list[ListedVideo], bool]:
     """Return the files that a reader's arguments select, and whether the files have labels.
 
     Args:
         labels: Labels of `names`; None if the files have no labels.
         root: Folder that contains one folder of videos per class.
-        listed: Path of a list of files.
+        file_list: Path of a list of files.
 
     Raises:
-        RuntimeError: Not exactly one of `names`, `root` and `listed` is passed, no files were found, or the numbers
+        RuntimeError: Not exactly one of `names`, `root` and `file_list` is passed, no files were found, or the numbers
             of names and labels differ.
     """
-    if sum(map(bool, (names, root, listed))) != 1:
+    if sum(map(bool, (names, root, file_list))) != 1:
         raise RuntimeError("pass exactly one of filenames, file_root and file_list")
-    local_only(filenames=names, file_root=root, file_list=listed)
-    if listed:
-        return _list_videos(listed), True
+    check_local(filenames=names, file_root=root, file_list=file_list)
+    if file_list:
+        return _list_videos(file_list), True
     if root:
-        return _in_folders(root), True
+        return _list_class_folders(root), True
     if labels is not None and len(labels) != len(names):
         raise RuntimeError(f"labels must have one value per file, got {len(names)} filenames and {len(labels)} labels")
     numbers = [0] * len(names) if labels is None else labels
     return [ListedVideo(*pair) for pair in zip(names, numbers, strict=True)], labels is not None
 
 
-def _in_folders(root: str) -> list[ListedVideo]:
+def _list_class_folders(root: str) -> list[ListedVideo]:
     try:
         folders = sorted(e.name for e in os.scandir(root) if e.is_dir())
     except OSError as error:
         raise RuntimeError(f"cannot read the file_root {root!r}: {error.strerror}") from None
-    lists = [_files(os.path.join(root, folder)) for folder in folders]
+    lists = [_list_files(os.path.join(root, folder)) for folder in folders]
     warn_of_classes(root, folders, list(map(len, lists)), "rename or remove it")
     return [ListedVideo(path, label) for label, paths in enumerate(lists) for path in paths]
 
 
-def _files(folder: str) -> list[str]:
+def _list_files(folder: str) -> list[str]:
     paths = (os.path.join(folder, name) for name in sorted(os.listdir(folder)))
     return [path for path in paths if os.path.isfile(path)]
 
@@ -101,23 +101,23 @@ def _list_videos(path: str) -> list[ListedVideo]:
         lines = read_text(path).split("\n")
     except RuntimeError as error:
         raise RuntimeError(f"cannot read the file_list {path!r}: {str(error).rpartition(': ')[2]}") from None
-    entries = [_entry(path, n, line) for n, line in enumerate(lines, 1) if line.strip()]
+    entries = [_parse_entry(path, n, line) for n, line in enumerate(lines, 1) if line.strip()]
     if not entries:
         raise RuntimeError(f"the file_list {path!r} lists no files")
     folder = os.path.dirname(path)
-    return [ListedVideo(_beside(folder, v.path), v.label, v.start, v.end) for v in entries]
+    return [ListedVideo(_resolve_path(folder, v.path), v.label, v.start, v.end) for v in entries]
 
 
-def _beside(folder: str, path: str) -> str:
+def _resolve_path(folder: str, path: str) -> str:
     """Resolve a relative path in a list.
 
     The path is relative to the working directory, or to the list's folder if the file exists only there.
     """
-    beside = os.path.join(folder, path)
-    return path if os.path.exists(path) or not os.path.exists(beside) else beside
+    candidate = os.path.join(folder, path)
+    return path if os.path.exists(path) or not os.path.exists(candidate) else candidate
 
 
-def _entry(path: str, number: int, line: str) -> ListedVideo:
+def _parse_entry(path: str, number: int, line: str) -> ListedVideo:
     parts = line.split()
     try:
         name, label, *bounds = parts
@@ -134,7 +134,7 @@ def _entry(path: str, number: int, line: str) -> ListedVideo:
     return video
 
 
-def clips(
+def list_clips(
     videos: Sequence[ListedVideo],
     length: int,
     step: int,
@@ -163,61 +163,61 @@ def clips(
     Raises:
         RuntimeError: None of the files can be opened.
     """
-    listed: list[Clip] = []
-    left_out = 0
+    result: list[Clip] = []
+    skipped = 0
     for video in videos:
         try:
             index = index_file(video.path)
         except DecodeError as error:
-            left_out += 1
-            if left_out == len(videos):
+            skipped += 1
+            if skipped == len(videos):
                 raise RuntimeError(f"none of the videos can be opened: {error}") from error
             warn(f"skipped: {error}")
             continue
-        start, end = _bounds(video, index, frames, rounding)
+        start, end = _find_bounds(video, index, frames, rounding)
         if uniform_sample:
             starts = [uniform(start, end, length)] if end > start else []
         else:
-            starts = _ranges(start, end, length, step, stride, pad_mode)
+            starts = _divide_range(start, end, length, step, stride, pad_mode)
         mode = "edge" if pad_mode == "none" else pad_mode
-        listed += [Clip(video.path, video.label, tuple(pad_frames(s, end, mode))) for s in starts]
-    return listed
+        result += [Clip(video.path, video.label, tuple(pad_frames(s, end, mode))) for s in starts]
+    return result
 
 
-def _ranges(start: int, end: int, length: int, step: int, stride: int, mode: str) -> list[list[int]]:
+def _divide_range(start: int, end: int, length: int, step: int, stride: int, mode: str) -> list[list[int]]:
     """Return the frame indices of each clip of a video; with padding, the last clip may reach beyond the end."""
     span = length * stride
     starts = list(range(start, end - span + 1, step))
-    following = start + len(starts) * step
-    if mode != "none" and following < end:
-        starts.append(following)
-    return [list(range(at, at + span, stride)) for at in starts]
+    next_start = start + len(starts) * step
+    if mode != "none" and next_start < end:
+        starts.append(next_start)
+    return [list(range(first, first + span, stride)) for first in starts]
 
 
-def _bounds(video: ListedVideo, index: VideoIndex, frames: bool, rounding: tuple[bool, bool]) -> tuple[int, int]:
+def _find_bounds(video: ListedVideo, index: VideoIndex, frames: bool, rounding: tuple[bool, bool]) -> tuple[int, int]:
     """Return the first frame and the end frame (exclusive) of a video's range."""
-    place: Callable[[float, bool], int] = _frame if frames else _frame_at(index)
+    to_frame: Callable[[float, bool], int] = _round_frame if frames else _build_frame_finder(index)
     count = len(index)
-    start = 0 if video.start is None else place(video.start, rounding[0])
-    end = count if video.end is None else place(video.end, rounding[1])
+    start = 0 if video.start is None else to_frame(video.start, rounding[0])
+    end = count if video.end is None else to_frame(video.end, rounding[1])
     if frames:
         start, end = (start + count if start < 0 else start), (end + count if end < 0 else end)
     return max(start, 0), min(end, count)
 
 
-def _frame(value: float, up: bool) -> int:
-    return math.ceil(value) if up else math.floor(value)
+def _round_frame(value: float, round_up: bool) -> int:
+    return math.ceil(value) if round_up else math.floor(value)
 
 
-def _frame_at(index: VideoIndex) -> Callable[[float, bool], int]:
+def _build_frame_finder(index: VideoIndex) -> Callable[[float, bool], int]:
     """Return a function that finds the frame at a time.
 
     If the function's second argument is True, the function returns the first frame at or after the time.
     """
     times = [index.seconds(frame) for frame in range(len(index))]
 
-    def place(seconds: float, up: bool) -> int:
-        near = seconds + (-1e-6 if up else 1e-6)  # allow for rounded times in lists
-        return bisect.bisect_left(times, near) if up else max(bisect.bisect_right(times, near) - 1, 0)
+    def find_frame(seconds: float, round_up: bool) -> int:
+        shifted = seconds + (-1e-6 if round_up else 1e-6)  # allow for rounded times in lists
+        return bisect.bisect_left(times, shifted) if round_up else max(bisect.bisect_right(times, shifted) - 1, 0)
 
-    return place
+    return find_frame

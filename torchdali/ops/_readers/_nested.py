@@ -9,7 +9,15 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-__all__ = ["ENCODED", "NestedValue", "chosen", "features_of", "leaves_of_features", "leaves_of_sample", "nest"]
+__all__ = [
+    "ENCODED",
+    "NestedValue",
+    "get_features",
+    "list_feature_leaves",
+    "list_sample_leaves",
+    "nest",
+    "select_leaves",
+]
 
 ENCODED = frozenset(("bytes", "path"))  # keys of an encoded image or audio file in a Hugging Face dataset
 Path = tuple[str | int, ...]
@@ -49,8 +57,8 @@ class NestedValue(NamedTuple):
     def value(self, sample: Any) -> Any:
         """Return the value in a sample."""
         for key in self.path:
-            inside = isinstance(key, str) and isinstance(sample, (list, tuple))
-            sample = [each[key] for each in sample] if inside else sample[key]
+            is_list = isinstance(key, str) and isinstance(sample, (list, tuple))
+            sample = [each[key] for each in sample] if is_list else sample[key]
         return sample
 
     def tensor(self, sample: Any, as_tensor: Callable[[Any], Tensor]) -> Tensor:
@@ -62,11 +70,11 @@ class NestedValue(NamedTuple):
         tensor = as_tensor(value)
         if self.empty is None or not isinstance(value, (list, tuple)) or (tensor.numel() and not self.is_declared):
             return tensor
-        same = tensor.ndim == self.empty.ndim or tensor.numel()
-        return tensor.to(self.empty.dtype) if same else self.empty.clone()
+        keeps_axes = tensor.ndim == self.empty.ndim or tensor.numel()
+        return tensor.to(self.empty.dtype) if keeps_axes else self.empty.clone()
 
 
-def leaves_of_sample(sample: Any, as_tensor: Callable[[Any], Tensor]) -> list[NestedValue]:
+def list_sample_leaves(sample: Any, as_tensor: Callable[[Any], Tensor]) -> list[NestedValue]:
     """List the values in the first sample. All samples must have the same structure."""
     return [NestedValue(path, _empty_like(value, as_tensor)) for path, value in _walk(sample, (), top=True)]
 
@@ -98,12 +106,12 @@ def _empty_like(value: Any, as_tensor: Callable[[Any], Tensor]) -> Tensor | None
 # ---------------------------------------------------------------- features of Hugging Face
 
 
-def leaves_of_features(features: Mapping[str, Any]) -> list[NestedValue]:
+def list_feature_leaves(features: Mapping[str, Any]) -> list[NestedValue]:
     """List the values in samples of a Hugging Face dataset, from the dataset's features."""
-    return [leaf for name, feature in features.items() for leaf in _of_feature(feature, (name,), ())]
+    return [leaf for name, feature in features.items() for leaf in _walk_feature(feature, (name,), ())]
 
 
-def _of_feature(feature: Any, path: Path, axes: tuple[int, ...]) -> Iterator[NestedValue]:
+def _walk_feature(feature: Any, path: Path, axes: tuple[int, ...]) -> Iterator[NestedValue]:
     """Yield the values in a feature.
 
     Args:
@@ -112,17 +120,17 @@ def _of_feature(feature: Any, path: Path, axes: tuple[int, ...]) -> Iterator[Nes
     inner = feature[0] if isinstance(feature, list) else getattr(feature, "feature", None)
     if isinstance(feature, Mapping):
         for name, each in feature.items():
-            yield from _of_feature(each, (*path, name), axes)
+            yield from _walk_feature(each, (*path, name), axes)
     elif inner is not None:
-        yield from _of_feature(inner, path, (*axes, max(getattr(feature, "length", -1), 0)))
+        yield from _walk_feature(inner, path, (*axes, max(getattr(feature, "length", -1), 0)))
     else:
-        dtype = _declared_type(str(getattr(feature, "dtype", "")))
+        dtype = _declared_dtype(str(getattr(feature, "dtype", "")))
         shape = tuple(n or 0 for n in getattr(feature, "shape", None) or ())
-        listed = bool(axes) and axes[0] == 0 and dtype is not None
-        yield NestedValue(path, torch.empty((*axes, *shape), dtype=dtype) if listed else None, is_declared=listed)
+        is_list = bool(axes) and axes[0] == 0 and dtype is not None
+        yield NestedValue(path, torch.empty((*axes, *shape), dtype=dtype) if is_list else None, is_declared=is_list)
 
 
-def _declared_type(name: str) -> torch.dtype | None:
+def _declared_dtype(name: str) -> torch.dtype | None:
     """Return the dtype of a list of values, from the name of the declared dtype.
 
     The dtype is int64 for all integers, and float32 or float64 for floats; None for unknown names.
@@ -135,17 +143,17 @@ def _declared_type(name: str) -> torch.dtype | None:
 # ---------------------------------------------------------------- outputs
 
 
-def chosen(leaves: Sequence[NestedValue], columns: Sequence[str]) -> list[NestedValue]:
+def select_leaves(leaves: Sequence[NestedValue], columns: Sequence[str]) -> list[NestedValue]:
     """Select values by column. A column is a value's name, or the first keys of the name.
 
     Raises:
         RuntimeError: A column doesn't exist.
     """
     groups = [[leaf for leaf in leaves if f"{leaf.name}.".startswith(f"{name}.")] for name in columns]
-    missing = [name for name, those in zip(columns, groups, strict=True) if not those]
+    missing = [name for name, group in zip(columns, groups, strict=True) if not group]
     if missing:
         raise RuntimeError(f"columns must be among {[leaf.name for leaf in leaves]}, got {missing}")
-    return [leaf for those in groups for leaf in those]
+    return [leaf for group in groups for leaf in group]
 
 
 def nest(leaves: Sequence[NestedValue], outputs: Any) -> Any:
@@ -154,14 +162,14 @@ def nest(leaves: Sequence[NestedValue], outputs: Any) -> Any:
         return outputs
     tree: dict[Any, Any] = {}
     for leaf, output in zip(leaves, outputs, strict=True):
-        place = tree
+        parent = tree
         for key in leaf.path[:-1]:
-            place = place.setdefault(key, {})
-        place[leaf.path[-1]] = output
+            parent = parent.setdefault(key, {})
+        parent[leaf.path[-1]] = output
     return list(tree.values()) if isinstance(leaves[0].path[0], int) else tree
 
 
-def features_of(dataset: Any) -> Mapping[str, Any] | None:
+def get_features(dataset: Any) -> Mapping[str, Any] | None:
     """Return the features of a Hugging Face dataset.
 
     Return None for other datasets, and for a dataset with a transform, which may change the samples' structure.

@@ -21,14 +21,14 @@ from torchdali.formats.storage import ByteStorage
 from torchdali.reading.cursor import ShuffleRuns
 from torchdali.reading.datasets import Indices
 
-__all__ = ["MISSING", "Ranges"]
+__all__ = ["MISSING", "RangeReader"]
 
 MISSING = -1
 """Offset of a component that the record doesn't have."""
 
 # In bytes: the usual size of a request, and the maximum gap between two records in one request.
-_RANGE, _GAP = 4 << 20, 64 << 10
-_RUNS = 16  # minimum number of runs in a `shuffle_window`
+_RANGE_SIZE, _MAX_GAP = 4 << 20, 64 << 10
+_MIN_RUNS = 16  # minimum number of runs in a `shuffle_window`
 
 
 class _PendingRange(NamedTuple):
@@ -53,11 +53,11 @@ class _RangeRun:
         size: Total size of the ranges in bytes.
 
     Attributes:
-        left: Number of the run's records that weren't read yet.
+        remaining: Number of the run's records that weren't read yet.
     """
 
     def __init__(self, parts: Sequence[_PendingRange], size: int, records: int) -> None:
-        self._parts, self.size, self.left = parts, size, records
+        self._parts, self.size, self.remaining = parts, size, records
         self._keys = [(part.file, part.start) for part in parts]
 
     def pending(self, file: int, offset: int, count: int) -> PendingBytes:
@@ -66,7 +66,7 @@ class _RangeRun:
         return PendingBytes(part.future, offset - part.start, count)
 
 
-class Ranges:
+class RangeReader:
     """Requests remote records, run by run.
 
     The size of a run is about 4 MB without shuffling or with `shuffle_window`; otherwise, each record is a run. When
@@ -75,7 +75,7 @@ class Ranges:
 
     Args:
         files: Index of each record's container.
-        places: Offset and size of the components of each record, ``(N, components, 2)``.
+        extents: Offset and size of the components of each record, ``(N, components, 2)``.
 
     Attributes:
         runs: Size of the runs that an epoch's order must keep together; None if any order is allowed.
@@ -83,24 +83,24 @@ class Ranges:
     """
 
     def __init__(
-        self, remote: Remote, storages: Sequence[ByteStorage], files: Indices, places: Indices,
+        self, remote: Remote, storages: Sequence[ByteStorage], files: Indices, extents: Indices,
         arguments: Mapping[str, Any],
     ) -> None:  # fmt: skip
-        self.remote, self._storages, self._files, self._places = remote, storages, files, places
-        self._sizes = places[:, :, 1].sum(1)
+        self.remote, self._storages, self._files, self._extents = remote, storages, files, extents
+        self._sizes = extents[:, :, 1].sum(1)
         self.bytes_ahead = int(remote.options.io_ahead)
         mean, window = max(1.0, float(self._sizes.mean())), remote.options.shuffle_window
         shuffled = bool(arguments.get("random_shuffle") or arguments.get("shuffle_after_epoch"))
         self.runs: ShuffleRuns | None = None
         if shuffled and window is not None:
-            run = max(1, round(min(_RANGE, window // _RUNS) / mean))
+            run = max(1, round(min(_RANGE_SIZE, window // _MIN_RUNS) / mean))
             self.runs = ShuffleRuns(run, max(1, round(window / mean / run)) * run)
-        self._run = 1 if shuffled else max(1, round(_RANGE / mean))
+        self._run_length = 1 if shuffled else max(1, round(_RANGE_SIZE / mean))
         if self.runs is not None:
-            self._run = self.runs.run
-        self._most = self.bytes_ahead + 2 * int(window or 0) + (64 << 20)
-        self._live: OrderedDict[int, _RangeRun] = OrderedDict()
-        self._size = 0
+            self._run_length = self.runs.run
+        self._max_bytes = self.bytes_ahead + 2 * int(window or 0) + (64 << 20)
+        self._loaded: OrderedDict[int, _RangeRun] = OrderedDict()
+        self._loaded_bytes = 0
 
     @property
     def is_busy(self) -> bool:
@@ -117,44 +117,52 @@ class Ranges:
         Returns:
             For each record, the pending bytes of its components; None for a missing component.
         """
-        runs = {number: self._live.get(number) or self._begin(number) for number in {r // self._run for r in records}}
+        runs = {
+            number: self._loaded.get(number) or self._request_run(number)
+            for number in {r // self._run_length for r in records}
+        }
         for number in dict.fromkeys(records):
-            runs[number // self._run].left -= 1
+            runs[number // self._run_length].remaining -= 1
         for number, run in runs.items():
-            self._live.move_to_end(number)
-            if run.left <= 0:
-                self._forget(number)
-        while self._size > self._most and len(self._live) > len(runs):
-            self._forget(next(iter(self._live)))
-        files, places = self._files[records].tolist(), self._places[records].tolist()
+            self._loaded.move_to_end(number)
+            if run.remaining <= 0:
+                self._drop_run(number)
+        while self._loaded_bytes > self._max_bytes and len(self._loaded) > len(runs):
+            self._drop_run(next(iter(self._loaded)))
+        files, extents = self._files[records].tolist(), self._extents[records].tolist()
         return [
-            [None if at == MISSING else runs[record // self._run].pending(file, at, size) for at, size in place]
-            for record, file, place in zip(records, files, places, strict=True)
+            [
+                None if offset == MISSING else runs[record // self._run_length].pending(file, offset, size)
+                for offset, size in record_extents
+            ]
+            for record, file, record_extents in zip(records, files, extents, strict=True)
         ]
 
-    def _forget(self, number: int) -> None:
-        self._size -= self._live.pop(number).size
+    def _drop_run(self, number: int) -> None:
+        self._loaded_bytes -= self._loaded.pop(number).size
 
-    def _begin(self, number: int) -> _RangeRun:
+    def _request_run(self, number: int) -> _RangeRun:
         """Request the ranges of a run. Components that are close to each other share a range."""
-        rows = slice(number * self._run, (number + 1) * self._run)
-        places = self._places[rows]
-        files = np.repeat(self._files[rows], places.shape[1]).tolist()
+        rows = slice(number * self._run_length, (number + 1) * self._run_length)
+        extents = self._extents[rows]
+        files = np.repeat(self._files[rows], extents.shape[1]).tolist()
         ranges = [
-            (file, at, at + size)
-            for file, (at, size) in zip(files, places.reshape(-1, 2).tolist(), strict=True)
-            if at != MISSING
+            (file, offset, offset + size)
+            for file, (offset, size) in zip(files, extents.reshape(-1, 2).tolist(), strict=True)
+            if offset != MISSING
         ]
         merge: Callable[..., Any] = importlib.import_module("fsspec.utils").merge_offset_ranges
         columns = [list(column) for column in zip(*ranges, strict=True)] or [[], [], []]
-        merged = list(zip(*merge(*columns, max_gap=_GAP, max_block=_RANGE * 2), strict=True))
-        parts = [_PendingRange(file, start, self._future(file, start, end - start)) for file, start, end in merged]
-        run = _RangeRun(parts, sum(end - start for _, start, end in merged), len(places))
-        self._live[number] = run
-        self._size += run.size
+        merged = list(zip(*merge(*columns, max_gap=_MAX_GAP, max_block=_RANGE_SIZE * 2), strict=True))
+        parts = [
+            _PendingRange(file, start, self._request_range(file, start, end - start)) for file, start, end in merged
+        ]
+        run = _RangeRun(parts, sum(end - start for _, start, end in merged), len(extents))
+        self._loaded[number] = run
+        self._loaded_bytes += run.size
         return run
 
-    def _future(self, file: int, start: int, count: int) -> Future[npt.NDArray[np.uint8]]:
+    def _request_range(self, file: int, start: int, count: int) -> Future[npt.NDArray[np.uint8]]:
         storage, future = self._storages[file], Future[npt.NDArray[np.uint8]]()
         try:
             if isinstance(storage, RemoteFile):

@@ -19,13 +19,23 @@ from torchdali.formats.manifest import Manifest, ManifestShard, is_manifest
 from torchdali.formats.remote import NoSuchObject, PendingBytes, Remote, RemoteOptions
 from torchdali.formats.storage import Bytes, ByteStorage, describe_storage, open_storage, read_text, write_text
 from torchdali.formats.urls import is_url, redact
-from torchdali.ops._readers._ranges import Ranges
+from torchdali.ops._readers._ranges import RangeReader
 from torchdali.reading.datasets import Indices, Read
 from torchdali.reading.file_lists import list_digest
 
 __all__ = [
-    "Indexed", "Names", "Offsets", "RecordsDataset", "in_threads", "local_only",
-    "open_containers", "open_remote", "over_containers", "parse_records", "ranges_of", "record_offsets",
+    "IndexedContainer",
+    "Offsets",
+    "PackedTexts",
+    "RecordsDataset",
+    "call_in_threads",
+    "check_local",
+    "load_offsets",
+    "load_records",
+    "map_containers",
+    "open_containers",
+    "open_ranges",
+    "open_remote",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -45,7 +55,7 @@ class RecordsDataset:
         RuntimeError: The files have no records.
     """
 
-    wrong = "cannot read the record"
+    error_prefix = "cannot read the record"
 
     def __init__(
         self, storages: Sequence[ByteStorage], offsets: Sequence[Offsets], arguments: Mapping[str, Any] | None = None
@@ -56,17 +66,17 @@ class RecordsDataset:
         if not len(self._offsets):
             raise RuntimeError(f"no records found in {', '.join(s.path for s in storages)}")
         self._identities = [storage.identity for storage in storages]
-        self._ranges = ranges_of(storages, self._files, self._offsets[:, None], arguments or {})
+        self._range_reader = open_ranges(storages, self._files, self._offsets[:, None], arguments or {})
 
-    runs = property(lambda self: None if self._ranges is None else self._ranges.runs)
-    bytes_ahead = property(lambda self: 0 if self._ranges is None else self._ranges.bytes_ahead)
-    remotes = property(lambda self: () if self._ranges is None else (self._ranges.remote,))
-    is_busy = property(lambda self: self._ranges.is_busy)
+    runs = property(lambda self: None if self._range_reader is None else self._range_reader.runs)
+    bytes_ahead = property(lambda self: 0 if self._range_reader is None else self._range_reader.bytes_ahead)
+    remotes = property(lambda self: () if self._range_reader is None else (self._range_reader.remote,))
+    is_busy = property(lambda self: self._range_reader.is_busy)
 
     def byte_count(self, records: Indices) -> int:
         """Return the total size of records in bytes."""
-        assert self._ranges is not None
-        return self._ranges.byte_count(records)
+        assert self._range_reader is not None
+        return self._range_reader.byte_count(records)
 
     def __len__(self) -> int:
         return len(self._files)
@@ -76,26 +86,26 @@ class RecordsDataset:
 
         Return None if all containers are local.
         """
-        if self._ranges is None:
+        if self._range_reader is None:
             return None
-        parts = self._ranges.start(records)
+        parts = self._range_reader.start(records)
         return [functools.partial(self.read, record, part[0]) for record, part in zip(records, parts, strict=True)]
 
-    def read(self, index: int, part: PendingBytes | None = None) -> tuple[Tensor, ...]:
+    def read(self, index: int, pending: PendingBytes | None = None) -> tuple[Tensor, ...]:
         """Return the outputs of a record.
 
         Args:
-            part: A pending read of the record; None to read the record now.
+            pending: A pending read of the record; None to read the record now.
 
         Raises:
             RuntimeError: The record is damaged, or has another format.
         """
-        record = self._bytes(index) if part is None else part.bytes()
+        record = self._read_bytes(index) if pending is None else pending.bytes()
         try:
             return self.parse(record)
         except (ValueError, IndexError) as error:
-            kind = describe_storage(self._storages[self._files.item(index)])
-            raise RuntimeError(f"{self.wrong} {self.info(index)}: {error}{kind}") from None
+            description = describe_storage(self._storages[self._files.item(index)])
+            raise RuntimeError(f"{self.error_prefix} {self.info(index)}: {error}{description}") from None
 
     def parse(self, record: Bytes) -> tuple[Tensor, ...]:
         """Convert the bytes of a record to the outputs.
@@ -106,7 +116,7 @@ class RecordsDataset:
         """
         raise NotImplementedError
 
-    def _bytes(self, index: int) -> Bytes:
+    def _read_bytes(self, index: int) -> Bytes:
         storage = self._storages[self._files.item(index)]
         return storage.read(self._offsets.item(index, 0), self._offsets.item(index, 1))
 
@@ -117,7 +127,7 @@ class RecordsDataset:
         and size.
         """
         if index is None:
-            return list_digest(_paths(self._storages))
+            return list_digest(_list_paths(self._storages))
         file = self._identities[self._files.item(index)]
         return None if file is None else file + self._offsets[index].tobytes()
 
@@ -128,7 +138,7 @@ class RecordsDataset:
         return f"{self._storages[self._files.item(index)].path} at index {self._offsets.item(index, 0)}"
 
 
-class Names:
+class PackedTexts:
     """A sequence of many short texts, stored in one block of memory."""
 
     def __init__(self, texts: Iterable[bytes]) -> None:
@@ -140,15 +150,15 @@ class Names:
         return self._data[self._ends.item(index) : self._ends.item(index + 1)].decode(errors="replace")
 
 
-def ranges_of(
-    storages: Sequence[ByteStorage], files: Indices, places: Indices, arguments: Mapping[str, Any]
-) -> Ranges | None:
+def open_ranges(
+    storages: Sequence[ByteStorage], files: Indices, extents: Indices, arguments: Mapping[str, Any]
+) -> RangeReader | None:
     """Return an object that requests records of remote containers; None if all containers are local."""
     remote = next((each for storage in storages if (each := getattr(storage, "remote", None)) is not None), None)
-    return None if remote is None else Ranges(remote, storages, files, places, arguments)
+    return None if remote is None else RangeReader(remote, storages, files, extents, arguments)
 
 
-def _paths(storages: Sequence[ByteStorage]) -> list[str]:
+def _list_paths(storages: Sequence[ByteStorage]) -> list[str]:
     return [storage.path for storage in storages]
 
 
@@ -164,7 +174,7 @@ def open_remote(paths: Sequence[str | None], options: Mapping[str, Any]) -> Remo
     return Remote(RemoteOptions(**{name: options[name] for name in names if name in options}))
 
 
-class Indexed(NamedTuple):
+class IndexedContainer(NamedTuple):
     """A container and its index.
 
     Attributes:
@@ -180,7 +190,7 @@ class Indexed(NamedTuple):
 def open_containers(
     kind: str, paths: Sequence[str], index_paths: Sequence[str] | None, direct: bool = False,
     options: Mapping[str, Any] | None = None,
-) -> list[Indexed]:  # fmt: skip
+) -> list[IndexedContainer]:  # fmt: skip
     """Open the containers of a reader, and read their indices. Remote containers are opened concurrently.
 
     Args:
@@ -199,10 +209,10 @@ def open_containers(
         raise RuntimeError("use_o_direct needs dont_use_mmap=True")
     remote = open_remote([*paths, *(index_paths or ())], options)
 
-    def open_indexed(path: str, index: str = "", shard: ManifestShard | None = None) -> Indexed:
+    def open_indexed(path: str, index: str = "", shard: ManifestShard | None = None) -> IndexedContainer:
         version = None if shard is None else shard.version
         storage = open_storage(path, mapped=mapped, direct=direct, remote=remote, version=version)
-        return Indexed(storage, index, _text(index, remote) if shard is None else shard.text)
+        return IndexedContainer(storage, index, _read_index(index, remote) if shard is None else shard.text)
 
     if index_paths and len(index_paths) == 1 and is_manifest(index_paths[0]):
         manifest = Manifest.read(index_paths[0], kind, remote)
@@ -216,10 +226,10 @@ def open_containers(
         calls = [
             functools.partial(open_indexed, *each) for each in zip(paths, index_paths or [""] * len(paths), strict=True)
         ]
-    return in_threads(calls, 1 if remote is None else remote.options.io_concurrency)
+    return call_in_threads(calls, 1 if remote is None else remote.options.io_concurrency)
 
 
-def _text(path: str, remote: Remote | None) -> str | None:
+def _read_index(path: str, remote: Remote | None) -> str | None:
     if not path or not (is_url(path) or os.path.exists(path)):
         return None
     with contextlib.suppress(NoSuchObject):
@@ -227,7 +237,7 @@ def _text(path: str, remote: Remote | None) -> str | None:
     return None
 
 
-def local_only(**arguments: str | Sequence[str] | None) -> None:
+def check_local(**arguments: str | Sequence[str] | None) -> None:
     """Check that all paths are local, for a reader that doesn't support URLs.
 
     Args:
@@ -245,16 +255,16 @@ def local_only(**arguments: str | Sequence[str] | None) -> None:
                 )
 
 
-def over_containers(function: Callable[[Indexed], T], containers: Sequence[Indexed]) -> list[T]:
+def map_containers(function: Callable[[IndexedContainer], T], containers: Sequence[IndexedContainer]) -> list[T]:
     """Call a function with each container. The calls are concurrent if remote containers must be scanned."""
     remote = any(is_url(each.storage.path) and each.text is None for each in containers)
-    return in_threads([functools.partial(function, each) for each in containers], _SCANS if remote else 1)
+    return call_in_threads([functools.partial(function, each) for each in containers], _MAX_SCANS if remote else 1)
 
 
-_SCANS = 8  # maximum number of concurrent scans; low, because each scan already reads ahead
+_MAX_SCANS = 8  # maximum number of concurrent scans; low, because each scan already reads ahead
 
 
-def in_threads(calls: Sequence[Callable[[], T]], threads: int) -> list[T]:
+def call_in_threads(calls: Sequence[Callable[[], T]], threads: int) -> list[T]:
     if threads == 1 or len(calls) < 2:
         return [call() for call in calls]
     with ThreadPoolExecutor(min(threads, len(calls))) as pool:
@@ -262,8 +272,8 @@ def in_threads(calls: Sequence[Callable[[], T]], threads: int) -> list[T]:
         return list(pool.map(lambda context, call: context.run(call), contexts, calls))
 
 
-def parse_records(
-    container: Indexed,
+def load_records(
+    container: IndexedContainer,
     parse: Callable[[str, str, ByteStorage], T],
     scan: Callable[[ByteStorage], Iterator[Any]],
     describe: Callable[[list[Any]], str],
@@ -293,15 +303,15 @@ def parse_records(
     return records
 
 
-def record_offsets(
-    containers: Sequence[Indexed],
+def load_offsets(
+    containers: Sequence[IndexedContainer],
     parse: Callable[[str, str, ByteStorage], Offsets],
     scan: Callable[[ByteStorage], Iterator[tuple[int, int]]],
     describe: Callable[[list[tuple[int, int]]], str],
 ) -> list[Offsets]:
-    """Return the offset and the size of each container's records; see `parse_records`."""
+    """Return the offset and the size of each container's records; see `load_records`."""
 
-    def offsets(container: Indexed) -> Offsets:
-        return np.array(parse_records(container, parse, scan, describe), np.int64).reshape(-1, 2)
+    def offsets(container: IndexedContainer) -> Offsets:
+        return np.array(load_records(container, parse, scan, describe), np.int64).reshape(-1, 2)
 
-    return over_containers(offsets, containers)
+    return map_containers(offsets, containers)

@@ -15,7 +15,7 @@ from torchdali.declaration.schema import FilePath, OutputCount, shares
 from torchdali.formats import caffe as format
 from torchdali.formats import lmdb
 from torchdali.formats.storage import Bytes
-from torchdali.ops._readers._records import Names, RecordsDataset, open_containers
+from torchdali.ops._readers._records import PackedTexts, RecordsDataset, open_containers
 from torchdali.reading.datasets import Dataset, LoaderOptions
 
 __all__ = ["DatabaseDataset", "caffe", "caffe2"]
@@ -39,7 +39,7 @@ class DatabaseDataset(RecordsDataset):
         entries = [list(lmdb.read_entries(storage)) for storage in storages]
         super().__init__(storages, [np.array([e[1:] for e in each], np.int64).reshape(-1, 2) for each in entries])
         self._parse = parse
-        self._keys = Names(
+        self._keys = PackedTexts(
             f"{name} at key ".encode() + entry.key for name, each in zip(path, entries, strict=True) for entry in each
         )
 
@@ -60,7 +60,7 @@ class DatabaseDataset(RecordsDataset):
         return self._keys[index] if output == 0 else super().info(index, output)
 
 
-def _available(count: int) -> int | None:
+def _output_count(count: int) -> int | None:
     """Convert a number of outputs to the value of `Operator.outputs`, which is None for one output."""
     if count < 1:
         raise RuntimeError("image_available or label_available must be True, otherwise the reader has no output")
@@ -73,7 +73,7 @@ def _available(count: int) -> int | None:
 @reader(
     marks=("encoded", "view"),
     name="readers.caffe",
-    outputs=lambda a: _available(a["image_available"] + a["label_available"]),
+    outputs=lambda a: _output_count(a["image_available"] + a["label_available"]),
 )
 def caffe(
     *,
@@ -117,7 +117,7 @@ def _count_caffe2(arguments: Mapping[str, Any]) -> int | None:
     kind = arguments["label_type"]
     labels = 0 if kind == _NONE else 2 if kind == _WEIGHTED else 1
     rest = arguments["additional_inputs"] + bool(arguments["bbox"])
-    return _available(bool(arguments["image_available"]) + labels + rest)
+    return _output_count(bool(arguments["image_available"]) + labels + rest)
 
 
 @reader(name="readers.caffe2", outputs=_count_caffe2, marks=("encoded", "view"))
@@ -163,25 +163,25 @@ def caffe2(
 
     def parse(record: Bytes) -> tuple[Tensor, ...]:
         data = record.data
-        left = format.parse_protos(data)[::-1]
-        outputs = [_image(record, _next(left))] if image_available else []
+        remaining = format.parse_protos(data)[::-1]
+        outputs = [_read_image(record, _pop_next(remaining))] if image_available else []
         if label_type != _NONE:
-            outputs += _labels(data, left, label_type, num_labels)
-        outputs += [torch.from_numpy(format.read_numbers(data, _next(left))) for _ in range(additional_inputs)]
+            outputs += _read_labels(data, remaining, label_type, num_labels)
+        outputs += [torch.from_numpy(format.read_numbers(data, _pop_next(remaining))) for _ in range(additional_inputs)]
         if bbox:
-            outputs.append(_box(data, _next(left)))
+            outputs.append(_read_box(data, _pop_next(remaining)))
         return tuple(outputs)
 
     return DatabaseDataset(path, not options.get("dont_use_mmap", False), parse)
 
 
-def _next(left: list[format.Proto]) -> format.Proto:
-    if not left:
+def _pop_next(remaining: list[format.Proto]) -> format.Proto:
+    if not remaining:
         raise ValueError("the record has fewer tensors than the arguments require")
-    return left.pop()
+    return remaining.pop()
 
 
-def _image(record: Bytes, proto: format.Proto) -> Tensor:
+def _read_image(record: Bytes, proto: format.Proto) -> Tensor:
     if proto.dtype not in (format.STRING, format.BYTE) or proto.content is None:
         raise ValueError(f"expected an image, found a tensor of type {proto.dtype}")
     begin, end = proto.content
@@ -193,8 +193,8 @@ def _image(record: Bytes, proto: format.Proto) -> Tensor:
     return pixels.reshape(proto.dims)
 
 
-def _labels(data: memoryview, left: list[format.Proto], kind: int, count: int) -> list[Tensor]:
-    numbers = format.read_numbers(data, _next(left))
+def _read_labels(data: memoryview, remaining: list[format.Proto], kind: int, count: int) -> list[Tensor]:
+    numbers = format.read_numbers(data, _pop_next(remaining))
     if kind == _SINGLE and len(numbers) != 1:
         raise ValueError(f"expected one label, found {len(numbers)}")
     if kind in (_SINGLE, _DENSE):
@@ -204,7 +204,7 @@ def _labels(data: memoryview, left: list[format.Proto], kind: int, count: int) -
     if len(numbers) and not 0 <= numbers.min() <= numbers.max() < count:
         raise ValueError(f"labels must be between 0 and {count - 1} (num_labels - 1), got {numbers.tolist()}")
     if kind == _WEIGHTED:
-        weights = format.read_numbers(data, _next(left)).astype(np.float32)
+        weights = format.read_numbers(data, _pop_next(remaining)).astype(np.float32)
         if len(weights) != len(numbers):
             raise ValueError(f"expected one weight per label, found {len(numbers)} labels and {len(weights)} weights")
         return [torch.from_numpy(numbers), torch.from_numpy(weights)]
@@ -213,7 +213,7 @@ def _labels(data: memoryview, left: list[format.Proto], kind: int, count: int) -
     return [torch.from_numpy(dense)]
 
 
-def _box(data: memoryview, proto: format.Proto) -> Tensor:
+def _read_box(data: memoryview, proto: format.Proto) -> Tensor:
     box = format.read_numbers(data, proto)
     if box.dtype != np.int32 or len(box) != 4:
         raise ValueError(f"a box must have four int32 numbers, got {len(box)} of {box.dtype}")

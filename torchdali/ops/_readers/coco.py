@@ -20,7 +20,7 @@ from torchdali.formats import coco as format
 from torchdali.formats import coco_saved
 from torchdali.formats.coco_masks import draw
 from torchdali.formats.storage import file_identity
-from torchdali.ops._readers._records import local_only
+from torchdali.ops._readers._records import check_local
 from torchdali.reading.datasets import Dataset, LoaderOptions
 from torchdali.reading.file_lists import list_digest
 
@@ -44,13 +44,13 @@ class COCODataset:
 
     def __init__(
         self, annotations: format.Annotations, root: str, masks: str, image_ids: bool, mapped: bool,
-        files: bytes,
+        annotation_identity: bytes,
     ) -> None:  # fmt: skip
         if not annotations.names:
             raise RuntimeError("no files found: the annotations name no images")
         self._annotations, self._root = annotations, root
-        self._masks, self._image_ids, self._files = masks, image_ids, files
-        self._boxes = _bounds(annotations.counts)
+        self._masks, self._image_ids, self._annotation_identity = masks, image_ids, annotation_identity
+        self._boxes = _accumulate(annotations.counts)
         self._read = functools.partial(read_file, mapped=mapped)
 
     def __len__(self) -> int:
@@ -66,7 +66,7 @@ class COCODataset:
             return list_digest(self._annotations.names)
         identity = file_identity(self.info(index))
         # A file may be listed twice.
-        return None if identity is None else identity + self._files + b" %d" % index
+        return None if identity is None else identity + self._annotation_identity + b" %d" % index
 
     def read(self, index: int) -> tuple[Tensor, ...]:
         """Return the outputs of an image.
@@ -95,10 +95,10 @@ class COCODataset:
     def _draw_masks(self, index: int, labels: npt.NDArray[np.int32]) -> Tensor:
         annotations = self._annotations
         try:
-            drawn = draw(annotations.sizes[index], annotations.segmentations[index], labels)
+            mask = draw(annotations.sizes[index], annotations.segmentations[index], labels)
         except (ValueError, TypeError, AttributeError) as error:
             raise RuntimeError(f"cannot draw the masks of {self.info(index)}: {error}") from None
-        return torch.from_numpy(drawn[..., None])
+        return torch.from_numpy(mask[..., None])
 
     def info(self, index: int, output: int | None = None) -> str:
         """Return the path of an image.
@@ -110,11 +110,11 @@ class COCODataset:
         return "" if output else self._annotations.names[index]
 
 
-def _bounds(counts: npt.NDArray[Any]) -> list[int]:
+def _accumulate(counts: npt.NDArray[Any]) -> list[int]:
     return [0, *np.cumsum(counts, dtype=np.int64).tolist()]
 
 
-def _count(arguments: Mapping[str, Any]) -> int:
+def _count_outputs(arguments: Mapping[str, Any]) -> int:
     polygons = arguments["polygon_masks"] or arguments["masks"]
     masks = 2 if polygons else 1 if arguments["pixelwise_masks"] else 0
     return 3 + masks + bool(arguments["image_ids"])
@@ -123,7 +123,7 @@ def _count(arguments: Mapping[str, Any]) -> int:
 @reader(
     marks=("encoded",),
     name="readers.coco",
-    outputs=_count,
+    outputs=_count_outputs,
     layout=lambda layouts, arguments: ("", "", "", "HWC" if arguments["pixelwise_masks"] else ""),
     deprecated={
         "meta_files_path": "preprocessed_annotations",
@@ -186,18 +186,18 @@ def coco(
             pipeline runs: an image cannot be read, or a mask cannot be drawn.
         ValueError: A box doesn't have four numbers.
     """
-    only_of_json = {
+    json_arguments = {
         "annotations_file": annotations_file, "skip_empty": skip_empty, "ratio": ratio, "ltrb": ltrb, "images": images,
         "avoid_class_remapping": avoid_class_remapping, "pixelwise_masks": pixelwise_masks,
     }  # fmt: skip
-    _check(file_root, annotations_file, preprocessed_annotations, only_of_json)
+    _check_arguments(file_root, annotations_file, preprocessed_annotations, json_arguments)
     if pixelwise_masks and (polygon_masks or masks):
         raise RuntimeError("pixelwise_masks and polygon_masks are mutually exclusive")
     if save_preprocessed_annotations != bool(save_preprocessed_annotations_dir):
         raise RuntimeError(
             "save_preprocessed_annotations and save_preprocessed_annotations_dir should be provided together"
         )
-    local_only(file_root=file_root, annotations_file=annotations_file)
+    check_local(file_root=file_root, annotations_file=annotations_file)
     polygons = polygon_masks or masks
     annotation_options = format.AnnotationOptions(
         images, ltrb, ratio, size_threshold, skip_empty, include_iscrowd, avoid_class_remapping,
@@ -217,7 +217,7 @@ def coco(
     return COCODataset(annotations, file_root, kind, image_ids, not options.get("dont_use_mmap", False), identity)
 
 
-def _check(root: str | None, annotations: str, saved: str, arguments: Mapping[str, Any]) -> None:
+def _check_arguments(root: str | None, annotations: str, saved: str, arguments: Mapping[str, Any]) -> None:
     if root is None:
         raise RuntimeError("file_root, the folder of the images, must be passed")
     if not annotations and not saved:

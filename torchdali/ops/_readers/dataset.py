@@ -22,22 +22,22 @@ from torchdali.formats.daemon_pool import DaemonPool
 from torchdali.ops._readers._nested import (
     ENCODED,
     NestedValue,
-    chosen,
-    features_of,
-    leaves_of_features,
-    leaves_of_sample,
+    get_features,
+    list_feature_leaves,
+    list_sample_leaves,
     nest,
+    select_leaves,
 )
 from torchdali.reading.datasets import Dataset, LoaderOptions, Read
 from torchdali.reading.sources import SourceWorkers, Work, WorkResult
 from torchdali.reading.user_random import seed_sample
 from torchdali.tensors import TensorList
 
-__all__ = ["MapStyle", "PythonDataset", "as_tensor", "dataset", "is_image", "value_of"]
+__all__ = ["MapStyle", "PythonDataset", "as_tensor", "dataset", "extract_value", "is_image"]
 
 Row = tuple[Tensor, ...]
-_PARTS = 2  # requests per worker and batch: more than one, so that a slow worker does not delay the batch
-_SEVERAL = 8  # records per call of `__getitems__` in a worker
+_REQUESTS_PER_WORKER = 2  # requests per worker and batch: more than one, so that a slow worker does not delay the batch
+_RECORDS_PER_CALL = 8  # records per call of `__getitems__` in a worker
 
 
 # ---------------------------------------------------------------- values
@@ -52,15 +52,15 @@ def as_tensor(value: Any) -> Tensor:
         TypeError: The value's type can't be converted.
     """
     if isinstance(value, Tensor):
-        return _of_tensor(value)
+        return _convert_tensor(value)
     if isinstance(value, str):
         value = value.encode()
     if isinstance(value, (bytes, bytearray, memoryview)):
         return torch.from_numpy(np.frombuffer(value, np.uint8).copy())
     if isinstance(value, (np.ndarray, np.generic)):
-        return _of_array(np.asarray(value))
+        return _convert_array(np.asarray(value))
     if is_image(value):
-        return _of_image(value)
+        return _convert_image(value)
     if isinstance(value, float):
         return torch.tensor(value, dtype=torch.float64)
     if isinstance(value, (bool, int, list, tuple)):
@@ -70,13 +70,13 @@ def as_tensor(value: Any) -> Tensor:
     raise TypeError(f"a value must be a tensor, an array, an image, text or a number, got {type(value).__name__}")
 
 
-def _of_tensor(value: Tensor) -> Tensor:
+def _convert_tensor(value: Tensor) -> Tensor:
     if value.layout != torch.strided:
         raise TypeError("the tensor is sparse; call its to_dense() first")
     return value.detach().cpu()
 
 
-def _of_array(array: Any) -> Tensor:
+def _convert_array(array: Any) -> Tensor:
     if array.dtype.kind not in "biuf":
         raise TypeError(f"an array must have a numeric dtype, got {array.dtype}")
     native = np.ascontiguousarray(array, array.dtype.newbyteorder("=")).reshape(array.shape)
@@ -89,9 +89,9 @@ def is_image(value: Any) -> bool:
     return pillow is not None and isinstance(value, pillow.Image)
 
 
-def _of_image(image: Any) -> Tensor:
+def _convert_image(image: Any) -> Tensor:
     """Return the pixels ``(H, W, C)``; for a palette image, the palette's indices, as torchvision does."""
-    pixels = _of_array(np.array(image.convert("L") if image.mode == "1" else image))
+    pixels = _convert_array(np.array(image.convert("L") if image.mode == "1" else image))
     return pixels if pixels.ndim == 3 else pixels[:, :, None]
 
 
@@ -141,8 +141,8 @@ class MapStyle:
 
     @cached_property
     def _leaves(self) -> list[NestedValue]:
-        features = features_of(self.users_dataset)
-        return leaves_of_sample(self.first, as_tensor) if features is None else leaves_of_features(features)
+        features = get_features(self.users_dataset)
+        return list_sample_leaves(self.first, as_tensor) if features is None else list_feature_leaves(features)
 
     def leaves(self, columns: Sequence[str] | None) -> list[NestedValue]:
         """Return the values of a sample that become outputs.
@@ -157,19 +157,19 @@ class MapStyle:
             raise RuntimeError(
                 f"columns={list(columns)}: samples must be dictionaries, got {type(self.first).__name__}"
             )
-        return chosen(self._leaves, columns) if columns else self._leaves
+        return select_leaves(self._leaves, columns) if columns else self._leaves
 
 
 def _disable_decoding(dataset: Any) -> Any:
     """Make a Hugging Face dataset return images and audio encoded; return other datasets unchanged."""
     module = sys.modules.get("datasets")
-    if module is None or features_of(dataset) is None:
+    if module is None or get_features(dataset) is None:
         return dataset
-    form, kinds = dataset.format, (module.Image, module.Audio)
+    output_format, encoded_types = dataset.format, (module.Image, module.Audio)
     for name, feature in dataset.features.items():
-        if isinstance(feature, kinds):
+        if isinstance(feature, encoded_types):
             dataset = dataset.cast_column(name, type(feature)(decode=False))
-    return dataset.with_format(None, columns=form["columns"])
+    return dataset.with_format(None, columns=output_format["columns"])
 
 
 def _label_features(dataset: Any) -> dict[str, Any]:
@@ -180,7 +180,7 @@ def _label_features(dataset: Any) -> dict[str, Any]:
     return {name: feature for name, feature in dataset.features.items() if isinstance(feature, module.ClassLabel)}
 
 
-class _Read:
+class _RecordReader:
     """A function that reads records of a dataset, in this process or in a worker process.
 
     Args:
@@ -191,23 +191,23 @@ class _Read:
     def __init__(self, dataset: Any, leaves: Sequence[NestedValue], count: int | None) -> None:
         self.dataset, self._leaves, self._count = dataset, leaves, count
 
-    def rows(self, records: list[int], epochs: list[int]) -> list[Row | Exception]:
+    def read_rows(self, records: list[int], epochs: list[int]) -> list[Row | Exception]:
         """Return the values of each record, or the exception that was raised while reading it."""
         samples: list[Any] = []
-        if _reads_several(self.dataset):
+        if _has_getitems(self.dataset):
             seed_sample(epochs[0], records[0])
             with contextlib.suppress(Exception):  # after an exception, the records are read one by one
-                answer = self.dataset.__getitems__(records)
-                samples = [] if isinstance(answer, Mapping) else list(answer)
+                items = self.dataset.__getitems__(records)
+                samples = [] if isinstance(items, Mapping) else list(items)
         if len(samples) == len(records):
-            return [self._row(samples, i) for i in range(len(samples))]
+            return [self._convert_row(samples, i) for i in range(len(samples))]
         return [self._read(record, epoch) for record, epoch in zip(records, epochs, strict=True)]
 
     def _read(self, record: int, epoch: int) -> Row | Exception:
         seed_sample(epoch, record)
-        return self._row(self.dataset, record)
+        return self._convert_row(self.dataset, record)
 
-    def _row(self, samples: Any, index: int) -> Row | Exception:
+    def _convert_row(self, samples: Any, index: int) -> Row | Exception:
         try:
             sample = samples[index]
             count = len(sample) if isinstance(sample, tuple) else None
@@ -215,7 +215,7 @@ class _Read:
                 raise RuntimeError(
                     f"the sample must have {self._count or 1} values like the first sample, got {count or 1}"
                 )
-            return tuple([value_of(leaf, sample) for leaf in self._leaves])
+            return tuple([extract_value(leaf, sample) for leaf in self._leaves])
         except Exception as error:
             return error
 
@@ -226,19 +226,19 @@ class _Read:
             One `TensorList` per value, without the records that raised an exception; and a dictionary with the key
             ``"errors"``. The value of this key is a dictionary from positions in the request to the exceptions.
         """
-        rows = self.rows(*request)
-        errors = {i: _picklable(row) for i, row in enumerate(rows) if isinstance(row, Exception)}
-        sound = [row for row in rows if not isinstance(row, Exception)]
-        batches = tuple(TensorList.from_samples(list(column)) for column in zip(*sound, strict=True))
+        rows = self.read_rows(*request)
+        errors = {i: _make_picklable(row) for i, row in enumerate(rows) if isinstance(row, Exception)}
+        succeeded = [row for row in rows if not isinstance(row, Exception)]
+        batches = tuple(TensorList.from_samples(list(column)) for column in zip(*succeeded, strict=True))
         return batches or None, {"errors": errors}
 
 
-def _reads_several(dataset: Any) -> bool:
+def _has_getitems(dataset: Any) -> bool:
     """Return whether a dataset has ``__getitems__``, PyTorch's method that reads several records in one call."""
     return bool(getattr(dataset, "__getitems__", None))
 
 
-def value_of(leaf: NestedValue, sample: Any) -> Tensor:
+def extract_value(leaf: NestedValue, sample: Any) -> Tensor:
     """Return a value of a sample as a tensor. If the conversion fails, the error names the value and a remedy."""
     kind: type[Exception] = RuntimeError
     try:
@@ -256,7 +256,7 @@ def value_of(leaf: NestedValue, sample: Any) -> Tensor:
     ) from cause
 
 
-def _picklable(error: Exception) -> Exception:
+def _make_picklable(error: Exception) -> Exception:
     try:
         pickling.loads(pickling.dumps(error))
         return error
@@ -270,13 +270,13 @@ class _RecordBatch:
     def __init__(self, future: Future[Any]) -> None:
         self._future = future
 
-    def row(self, place: int) -> Row:
+    def row(self, index: int) -> Row:
         """Wait for a record, and return its values.
 
         Raises:
             Exception: The exception that the dataset raised for this record.
         """
-        row = self._rows[place]
+        row = self._rows[index]
         if isinstance(row, Exception):
             raise row
         return row
@@ -285,14 +285,14 @@ class _RecordBatch:
     def _rows(self) -> list[Row | Exception]:
         # Several threads wait here for rows of a batch. If two threads unpack the result simultaneously, the rows of
         # both threads are views of the same result, so it doesn't matter whose rows are cached.
-        answer = self._future.result()
-        if isinstance(answer, list):
-            return answer
-        batches, place = answer
-        errors = place["errors"]
-        sound = zip(*(batch.samples() for batch in batches or ()), strict=True)
+        result = self._future.result()
+        if isinstance(result, list):
+            return result
+        batches, details = result
+        errors = details["errors"]
+        succeeded = zip(*(batch.samples() for batch in batches or ()), strict=True)
         count = len(errors) + (len(batches[0]) if batches else 0)
-        return [errors[i] if i in errors else next(sound) for i in range(count)]
+        return [errors[i] if i in errors else next(succeeded) for i in range(count)]
 
 
 class PythonDataset:
@@ -305,7 +305,9 @@ class PythonDataset:
 
     def __init__(self, source: MapStyle, leaves: Sequence[NestedValue], workers: int) -> None:
         self._source, self._leaves, self._workers = source, leaves, workers
-        self._read = _Read(source.users_dataset, leaves, len(source.first) if isinstance(source.first, tuple) else None)
+        self._read = _RecordReader(
+            source.users_dataset, leaves, len(source.first) if isinstance(source.first, tuple) else None
+        )
         self._processes: SourceWorkers | None = None
         # Use a single thread, because few datasets are thread-safe. PyTorch's loaders use one thread per process, too.
         # The thread handles requests in the order of the batches.
@@ -321,25 +323,25 @@ class PythonDataset:
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> list[Read]:
         """Start to read records; return one function per record that waits for the record's values."""
-        size, reads = max(1, self._size_of_part(len(records))), list[Read]()
+        size, reads = max(1, self._request_size(len(records))), list[Read]()
         for start in range(0, len(records), size):
             subset = list(records[start : start + size])
-            part = _RecordBatch(self._submit(subset, list(epochs[start : start + size])))
-            reads += [partial(part.row, place) for place in range(len(subset))]
+            batch = _RecordBatch(self._submit(subset, list(epochs[start : start + size])))
+            reads += [partial(batch.row, index) for index in range(len(subset))]
         return reads
 
-    def _size_of_part(self, count: int) -> int:
-        together = _reads_several(self._source.users_dataset)
+    def _request_size(self, count: int) -> int:
+        is_batched = _has_getitems(self._source.users_dataset)
         if self._processes is None:
-            return count if together else 1
+            return count if is_batched else 1
         # The first record of a `__getitems__` call determines the seed of the whole call. Therefore, the number of
         # records per call must not depend on the number of workers.
-        return _SEVERAL if together else -(-count // (_PARTS * self._workers))
+        return _RECORDS_PER_CALL if is_batched else -(-count // (_REQUESTS_PER_WORKER * self._workers))
 
     def _submit(self, records: list[int], epochs: list[int]) -> Future[Any]:
         if self._processes is not None:
             return self._processes.submit((records, epochs))
-        return self._thread.submit(self._read.rows, records, epochs)
+        return self._thread.submit(self._read.read_rows, records, epochs)
 
     def read(self, index: int) -> Row:
         """Return the values of a record.
@@ -363,7 +365,7 @@ class PythonDataset:
         return "" if output else f"record {index} of {type(self._source.users_dataset).__name__}"
 
 
-def _layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> tuple[str, ...]:
+def _infer_layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> tuple[str, ...]:
     if arguments["layouts"]:
         return tuple(arguments["layouts"])
     dataset = arguments["dataset"]
@@ -371,18 +373,18 @@ def _layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> tuple[st
     return tuple("HWC" if is_image(value) else "" for value in values)
 
 
-def _count(arguments: Mapping[str, Any]) -> int | None:
+def _count_outputs(arguments: Mapping[str, Any]) -> int | None:
     dataset, columns = arguments["dataset"], arguments["columns"]
     count = len(dataset.leaves(columns))
     return count if count > 1 or isinstance(dataset.first, (Mapping, tuple)) else None
 
 
-def _results(arguments: Mapping[str, Any], outputs: Sequence[Any]) -> Any:
+def _nest_outputs(arguments: Mapping[str, Any], outputs: Sequence[Any]) -> Any:
     leaves = arguments["dataset"].leaves(arguments.get("columns"))
     return nest(leaves, outputs)
 
 
-@reader(name="readers.dataset", outputs=_count, layout=_layouts, results=_results, marks=("view",))
+@reader(name="readers.dataset", outputs=_count_outputs, layout=_infer_layouts, results=_nest_outputs, marks=("view",))
 def dataset(
     *,
     dataset: MapStyle,

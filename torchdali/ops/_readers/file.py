@@ -19,12 +19,12 @@ from torchdali.errors import warn
 from torchdali.formats.remote import PendingBytes, Remote, RemoteOptions
 from torchdali.formats.storage import file_identity, read_text
 from torchdali.formats.urls import is_url, redact
-from torchdali.ops._readers._class_folders import IMAGE_AND_SOUND, in_folders, name_filter
+from torchdali.ops._readers._class_folders import IMAGE_AND_AUDIO, compile_filter, list_class_folders
 from torchdali.ops._readers._records import open_remote
 from torchdali.reading.datasets import Dataset, Indices, LoaderOptions, Read, WholeFiles
 from torchdali.reading.file_lists import list_digest
 
-__all__ = ["FileDataset", "ListedFiles", "file", "read_whole"]
+__all__ = ["FileDataset", "ListedFiles", "file", "load_file"]
 
 _IS_POSIX = os.sep == "/"
 
@@ -127,25 +127,25 @@ class FileDataset(ListedFiles):
         """Start to read remote files; return one function per record that returns the file's bytes."""
         if self._remote is None:
             return WholeFiles(records, self._path, self.read)
-        started = {record: self._start(self._remote, record) for record in dict.fromkeys(records)}
-        return [functools.partial(self.read, record, started[record]) for record in records]
+        pending = {record: self._start(self._remote, record) for record in dict.fromkeys(records)}
+        return [functools.partial(self.read, record, pending[record]) for record in records]
 
     def _start(self, remote: Remote, record: int) -> PendingBytes | None:
         path = self._path(record)
         return remote.start(path) if is_url(path) else None
 
-    def read(self, index: int, part: PendingBytes | None = None) -> tuple[torch.Tensor]:
+    def read(self, index: int, pending: PendingBytes | None = None) -> tuple[torch.Tensor]:
         """Return the bytes of a file.
 
         Args:
-            part: A pending read of the file; None to read the file now.
+            pending: A pending read of the file; None to read the file now.
         """
         try:
-            return (read_whole(self._path(index), self._remote, part, self._mapped),)
+            return (load_file(self._path(index), self._remote, pending, self._mapped),)
         except FileNotFoundError as error:
             if self._file_list:
                 error.strerror = (
-                    f"{error.strerror}, of line {_line_of(self._file_list, index)} of {redact(self._file_list)!r}"
+                    f"{error.strerror}, of line {_find_line(self._file_list, index)} of {redact(self._file_list)!r}"
                 )
             raise
 
@@ -155,31 +155,31 @@ class FileDataset(ListedFiles):
         If a local file cannot be read, its size is 0, and `read` raises an error later.
         """
         paths = map(self._path, range(len(self)))
-        return list(map(_size, paths)) if self._remote is None else self._remote.map(self._remote_size, paths)
+        return list(map(_file_size, paths)) if self._remote is None else self._remote.map(self._remote_size, paths)
 
     def _remote_size(self, path: str) -> int:
         assert self._remote is not None
-        return (self._remote.info(path).size or 0) if is_url(path) else _size(path)
+        return (self._remote.info(path).size or 0) if is_url(path) else _file_size(path)
 
     def metadata(self, records: npt.NDArray[np.int64]) -> tuple[torch.Tensor]:
         """Return the labels, ``(N, 1)``."""
         return (torch.from_numpy(self._labels[records, None]),)
 
 
-def _size(path: str) -> int:
+def _file_size(path: str) -> int:
     try:
         return os.path.getsize(path)
     except OSError:
         return 0
 
 
-def read_whole(
-    path: str, remote: Remote | None, part: PendingBytes | None, mapped: bool, direct: bool = False
+def load_file(
+    path: str, remote: Remote | None, pending: PendingBytes | None, mapped: bool, direct: bool = False
 ) -> torch.Tensor:
     """Return the bytes of a whole file.
 
     Args:
-        part: A pending read of the file at the URL; None to request the file now.
+        pending: A pending read of the file at the URL; None to request the file now.
         mapped: Map a large local file into memory.
         direct: If ``mapped`` is False, bypass the system's file cache.
 
@@ -188,7 +188,7 @@ def read_whole(
     """
     if remote is None or not is_url(path):
         return read_file(path, mapped=mapped, direct=direct)
-    data = torch.from_numpy((remote.start(path) if part is None else part).bytes())
+    data = torch.from_numpy((remote.start(path) if pending is None else pending).bytes())
     if mapped and not data.numel():
         raise RuntimeError(f"the file {redact(path)} is empty")
     return data
@@ -205,20 +205,22 @@ class Labels(list[int]):
             TypeError: A label is not a number.
         """
         values = value.tolist() if hasattr(value, "tolist") else list(value)
-        if wrong := [each for each in values if not isinstance(each, (int, float))][:1]:
-            cure = _NUMBERED if isinstance(wrong[0], str) else _OTHER_LABELS
-            raise TypeError(f"labels must be numbers, got {wrong[0]!r}; {cure}")
+        if invalid := [each for each in values if not isinstance(each, (int, float))][:1]:
+            advice = _STRING_LABELS_ADVICE if isinstance(invalid[0], str) else _OTHER_LABELS_ADVICE
+            raise TypeError(f"labels must be numbers, got {invalid[0]!r}; {advice}")
         if fractions := [each for each in values if each != int(each)][:1]:
-            cut = f"{fractions[0]} is cut to {int(fractions[0])}"
-            warn(f"readers.file: labels must be integers; {cut}; {_OTHER_LABELS}")
+            detail = f"{fractions[0]} is cut to {int(fractions[0])}"
+            warn(f"readers.file: labels must be integers; {detail}; {_OTHER_LABELS_ADVICE}")
         return cls(map(int, values))
 
 
-_OTHER_LABELS = (
+_OTHER_LABELS_ADVICE = (
     "for other labels, read pairs: paths, labels = fn.readers.dataset(dataset=list(zip(files, labels))), then the "
     "files: data = fn.io.file.read(paths)"
 )
-_NUMBERED = "number the names: names = sorted(set(labels)); labels = [names.index(label) for label in labels]"
+_STRING_LABELS_ADVICE = (
+    "number the names: names = sorted(set(labels)); labels = [names.index(label) for label in labels]"
+)
 
 
 @reader(name="readers.file", metadata=1, marks=("encoded",))
@@ -228,7 +230,7 @@ def file(
     files: list[FilePath] | None = None,
     labels: Labels | None = None,
     file_list: FilePath | None = None,
-    file_filters: list[str] = IMAGE_AND_SOUND,
+    file_filters: list[str] = IMAGE_AND_AUDIO,
     dir_filters: list[str] | None = None,
     case_sensitive_filter: bool = False,
     **options: Annotated[Any, shares(LoaderOptions), shares(RemoteOptions)],
@@ -261,7 +263,7 @@ def file(
             folder or list cannot be read. While the pipeline runs: a file cannot be read, or a file is empty and
             ``dont_use_mmap`` is False.
     """
-    _check(file_root, files, labels, file_list)
+    _check_arguments(file_root, files, labels, file_list)
     mapped = not options.get("dont_use_mmap", False)
     remote = open_remote([file_root, file_list, *(files or ())], options)
     dataset = functools.partial(FileDataset, mapped=mapped, remote=remote)
@@ -272,18 +274,20 @@ def file(
         root = os.path.dirname(file_list) if file_root is None else file_root
         return dataset(*_read_list(file_list), root, file_list=file_list)
     assert file_root is not None
-    names = name_filter("file_filters", file_filters, case_sensitive_filter)
-    folders = None
+    matches_file = compile_filter("file_filters", file_filters, case_sensitive_filter)
+    is_class_folder = None
     if dir_filters is not None:
-        folders = name_filter("dir_filters", dir_filters, case_sensitive_filter)
-    paths, numbers, classes = in_folders(file_root, names, folders, remote)
+        is_class_folder = compile_filter("dir_filters", dir_filters, case_sensitive_filter)
+    paths, numbers, classes = list_class_folders(file_root, matches_file, is_class_folder, remote)
     return dataset(paths, numbers, file_root, classes=classes)
 
 
-def _check(root: str | None, files: list[str] | None, labels: list[int] | None, listed: str | None) -> None:
-    if files is not None and listed is not None:
+def _check_arguments(
+    root: str | None, files: list[str] | None, labels: list[int] | None, file_list: str | None
+) -> None:
+    if files is not None and file_list is not None:
         raise RuntimeError("pass either files or file_list, not both")
-    if files is None and listed is None and root is None:
+    if files is None and file_list is None and root is None:
         raise RuntimeError("pass file_root, files or file_list")
     for file in files or ():
         if "*" in file and not is_url(file) and not os.path.exists(os.path.join(root or "", file)):
@@ -306,25 +310,25 @@ _ENTRY = re.compile(r"(?P<path>.*\S)\s+(?P<label>\d+)\s*")
 
 def _read_list(path: str) -> tuple[list[str], list[int]]:
     try:
-        lines = _lines(path)
+        lines = _read_lines(path)
     except RuntimeError as error:
         reason = str(error).rpartition(f"{redact(path)}: ")[2]
         raise RuntimeError(f"cannot read the file_list {redact(path)!r}: {reason}") from None
-    entries = [_entry(path, number, line) for number, line in lines]
+    entries = [_parse_entry(path, number, line) for number, line in lines]
     if not entries:
         raise RuntimeError(f"no files found: the file_list {redact(path)!r} lists no files")
     return [name for name, _ in entries], [label for _, label in entries]
 
 
-def _lines(path: str) -> list[tuple[int, str]]:
+def _read_lines(path: str) -> list[tuple[int, str]]:
     return [(number, line) for number, line in enumerate(read_text(path).split("\n"), 1) if line.strip()]
 
 
-def _line_of(path: str, index: int) -> int:
-    return _lines(path)[index][0]
+def _find_line(path: str, index: int) -> int:
+    return _read_lines(path)[index][0]
 
 
-def _entry(path: str, number: int, line: str) -> tuple[str, int]:
+def _parse_entry(path: str, number: int, line: str) -> tuple[str, int]:
     entry = _ENTRY.fullmatch(line)
     if entry is None:
         raise RuntimeError(

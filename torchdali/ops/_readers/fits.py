@@ -19,14 +19,14 @@ from torchdali.codecs.signatures import describe_content
 from torchdali.declaration.schema import FilePath, OutputCount, shares, to_dtype
 from torchdali.errors import MissingExtraError
 from torchdali.forks import ForkSafeLock
-from torchdali.ops._readers._records import local_only
+from torchdali.ops._readers._records import check_local
 from torchdali.ops._readers.file import ListedFiles
-from torchdali.ops._readers.numpy import listed_files
+from torchdali.ops._readers.numpy import select_files
 from torchdali.reading.datasets import Dataset, LoaderOptions
 
 __all__ = ["FitsDataset", "fits"]
 
-_warning = ForkSafeLock()  # all threads share Python's warning filters
+_warnings_lock = ForkSafeLock()  # all threads share Python's warning filters
 
 
 class FitsDataset(ListedFiles):
@@ -64,11 +64,11 @@ class FitsDataset(ListedFiles):
         data = read_file(path).numpy()
         content = io.BytesIO(data.data)
         try:
-            with _warning, warnings.catch_warnings():
+            with _warnings_lock, warnings.catch_warnings():
                 warnings.simplefilter("error")  # astropy only warns about truncated files
                 with self._fits.open(content, memmap=False, lazy_load_hdus=True) as units:
                     self._check_compressed(content, units)
-                    images = [self._image(units, number) for number in self._indices]
+                    images = [self._read_image(units, number) for number in self._indices]
         except MemoryError:
             raise
         except Exception as error:
@@ -79,7 +79,7 @@ class FitsDataset(ListedFiles):
 
     def _check_compressed(self, content: io.BytesIO, units: Any) -> None:
         """Check the headers of compressed images, because some wrong headers make astropy crash the process."""
-        numbers = [n for n in self._indices if isinstance(_unit(units, n), self._fits.CompImageHDU)]
+        numbers = [n for n in self._indices if isinstance(_get_unit(units, n), self._fits.CompImageHDU)]
         if numbers:
             options = {"memmap": False, "disable_image_compression": True}
             with self._fits.open(io.BytesIO(content.getbuffer()), **options) as tables:
@@ -87,8 +87,8 @@ class FitsDataset(ListedFiles):
                     _check_header(tables[number - 1].header)
                     _check_tiles(tables[number - 1])
 
-    def _image(self, units: Any, number: int) -> Tensor:
-        unit = _unit(units, number)
+    def _read_image(self, units: Any, number: int) -> Tensor:
+        unit = _get_unit(units, number)
         if not unit.is_image:
             raise ValueError(f"Only IMAGE_HDUs are supported, got a table in HDU {number}")
         pixels = unit.data
@@ -97,7 +97,7 @@ class FitsDataset(ListedFiles):
         return torch.from_numpy(np.array(pixels, pixels.dtype.newbyteorder("="), order="C"))
 
 
-def _unit(units: Any, number: int) -> Any:
+def _get_unit(units: Any, number: int) -> Any:
     try:
         return units[number - 1]
     except IndexError:
@@ -105,7 +105,7 @@ def _unit(units: Any, number: int) -> Any:
 
 
 # For each number of bits per pixel, the item sizes in bytes that Rice compression may use in addition to 4.
-_SMALL = {8: (1,), 16: (2,)}
+_RICE_ITEM_SIZES = {8: (1,), 16: (2,)}
 
 
 def _check_header(header: Any) -> None:
@@ -115,7 +115,7 @@ def _check_header(header: Any) -> None:
     tile[0] = header.get("ZTILE1", extents[0])
     if not all(isinstance(n, int) and n > 0 for n in extents + tile):
         raise ValueError(f"a compressed image and its tiles must have positive extents, got {extents} and {tile}")
-    tiles = math.prod(-(-n // of) for n, of in zip(extents, tile, strict=True))
+    tiles = math.prod(-(-n // side) for n, side in zip(extents, tile, strict=True))
     if tiles != header["NAXIS2"]:
         raise ValueError(f"the image must have {tiles} tiles, got {header['NAXIS2']}")
     if not str(header["ZCMPTYPE"]).startswith("RICE"):
@@ -123,7 +123,7 @@ def _check_header(header: Any) -> None:
     names = [value for key, value in header.items() if key.startswith("ZNAME")]
     values = [value for key, value in header.items() if key.startswith("ZVAL")]
     settings = {"BLOCKSIZE": 32, "BYTEPIX": 4, **dict(zip(names, values, strict=True))}
-    if settings["BLOCKSIZE"] not in (16, 32) or settings["BYTEPIX"] not in (4, *_SMALL.get(bits, ())):
+    if settings["BLOCKSIZE"] not in (16, 32) or settings["BYTEPIX"] not in (4, *_RICE_ITEM_SIZES.get(bits, ())):
         raise ValueError(f"unsupported compression of {bits}-bit pixels: {settings}")
 
 
@@ -136,21 +136,21 @@ def _check_tiles(table: Any) -> None:
     image = np.array([header[f"ZNAXIS{axis}"] for axis in axes])
     tile = np.array([header.get(f"ZTILE{axis}", 1) for axis in axes])
     tile[-1] = header.get("ZTILE1", image[-1])
-    places = np.ndindex(*(-(-image // tile)).tolist())
-    for content, place in zip(table.data["COMPRESSED_DATA"], places, strict=True):
-        extents = np.minimum(image - tile * np.array(place), tile)
+    tile_indices = np.ndindex(*(-(-image // tile)).tolist())
+    for content, tile_index in zip(table.data["COMPRESSED_DATA"], tile_indices, strict=True):
+        extents = np.minimum(image - tile * np.array(tile_index), tile)
         if not len(content):
             continue  # the tile is stored in another column
         if header["ZCMPTYPE"] == "PLIO_1":
             words = [int(word) for word in content[:5]]
-            fits = words[1:3] == [7, -100] and len(words) == 5
-            fits = fits and words[3] + (words[4] << 15) == len(content)
+            is_valid = words[1:3] == [7, -100] and len(words) == 5
+            is_valid = is_valid and words[3] + (words[4] << 15) == len(content)
         else:
             sides = sorted(n for n in extents.tolist() if n != 1)
             stored = content[2:10].astype(np.uint8).tobytes()
-            fits = sorted(np.frombuffer(stored.ljust(8, b"\0"), ">i4").tolist()) == sides
-        if not fits:
-            raise ValueError(f"the size of the tile {place} must match its region of the image")
+            is_valid = sorted(np.frombuffer(stored.ljust(8, b"\0"), ">i4").tolist()) == sides
+        if not is_valid:
+            raise ValueError(f"the size of the tile {tile_index} must match its region of the image")
 
 
 @reader(
@@ -195,7 +195,7 @@ def fits(
         raise RuntimeError(
             f"Number of extensions does not match the number of provided types: {len(hdu_indices)} and {len(dtypes)}"
         )
-    local_only(file_root=file_root, files=files, file_list=file_list)
-    root, paths = listed_files(file_root, file_filter, files, file_list)
+    check_local(file_root=file_root, files=files, file_list=file_list)
+    root, paths = select_files(file_root, file_filter, files, file_list)
     kinds = [kind for kind in map(to_dtype, dtypes or ()) if kind is not None]
     return FitsDataset(paths, root, hdu_indices, kinds)

@@ -68,8 +68,8 @@ class WeightedReader:
             raise ValueError("workers must be 0 in a mixture: its readers run in the pipeline's threads")
         parts: tuple[dict[str, Any], dict[str, Any]] = {}, {}
         for name, value in bind(operator, [], arguments).constants.items():
-            of_places = name in operator.schema.paths or name in RemoteOptions.__dataclass_fields__
-            parts[of_places][name] = value
+            is_location = name in operator.schema.paths or name in RemoteOptions.__dataclass_fields__
+            parts[is_location][name] = value
         for name, value in (("name", operator.name), ("weight", weight), ("settings", parts[0]), ("places", parts[1])):
             object.__setattr__(self, name, value)
 
@@ -93,15 +93,15 @@ class MixedDataset:
     """The records of several datasets, with indices that continue from one dataset to the next.
 
     Args:
-        labels: For each dataset, True if the last output comes from the dataset's method `metadata`.
+        has_labels: For each dataset, True if the last output comes from the dataset's method `metadata`.
         mixture: Determines the records of each epoch.
         draws_shuffled: True if the mixture itself shuffles the records.
     """
 
     def __init__(
-        self, datasets: Sequence[Any], labels: Sequence[bool], mixture: Mixture, draws_shuffled: bool
+        self, datasets: Sequence[Any], has_labels: Sequence[bool], mixture: Mixture, draws_shuffled: bool
     ) -> None:  # fmt: skip
-        self._datasets, self._labels, self._mixture = datasets, labels, mixture
+        self._datasets, self._has_labels, self._mixture = datasets, has_labels, mixture
         self.draw, self.draws_shuffled = mixture.draw, draws_shuffled
         self.remotes = tuple(remote for each in datasets for remote in getattr(each, "remotes", ()))
         self.bytes_ahead = max(getattr(each, "bytes_ahead", 0) for each in datasets)
@@ -125,24 +125,24 @@ class MixedDataset:
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> list[Read]:
         """Start to read records; return one function per record that returns the record's outputs."""
-        places = [self._mixture.locate(record) for record in records]
+        locations = [self._mixture.locate(record) for record in records]
         reads: list[Any] = [None] * len(records)
         for part, dataset in enumerate(self._datasets):
-            chosen = [i for i, (each, _) in enumerate(places) if each == part]
-            if chosen:
-                started = start_reads(dataset, [places[i][1] for i in chosen], [epochs[i] for i in chosen])
-                for i, read in zip(chosen, started, strict=True):
-                    reads[i] = partial(self._row, part, places[i][1], read)
+            selected = [i for i, (each, _) in enumerate(locations) if each == part]
+            if selected:
+                started = start_reads(dataset, [locations[i][1] for i in selected], [epochs[i] for i in selected])
+                for i, read in zip(selected, started, strict=True):
+                    reads[i] = partial(self._read_row, part, locations[i][1], read)
         return reads
 
     def read(self, index: int) -> tuple[torch.Tensor, ...]:
         """Return the outputs of a record, including its label."""
-        part, own = self._mixture.locate(index)
-        return self._row(part, own, partial(self._datasets[part].read, own))
+        part, local_index = self._mixture.locate(index)
+        return self._read_row(part, local_index, partial(self._datasets[part].read, local_index))
 
-    def _row(self, part: int, index: int, read: Read) -> tuple[torch.Tensor, ...]:
+    def _read_row(self, part: int, index: int, read: Read) -> tuple[torch.Tensor, ...]:
         row = tuple(read())
-        if self._labels[part]:
+        if self._has_labels[part]:
             row += tuple(values[0] for values in self._datasets[part].metadata(np.array([index])))
         return row
 
@@ -150,19 +150,19 @@ class MixedDataset:
         """Return the identity of a record; if `index` is None, return the identity of the lists of all datasets."""
         if index is None:
             return b"".join(list_identity(each) or bytes(8) for each in self._datasets)
-        part, own = self._mixture.locate(index)
-        of_part = getattr(self._datasets[part], "identity", None)
-        found: bytes | None = None if of_part is None else of_part(own)
+        part, local_index = self._mixture.locate(index)
+        get_identity = getattr(self._datasets[part], "identity", None)
+        found: bytes | None = None if get_identity is None else get_identity(local_index)
         return found
 
     def info(self, index: int) -> str:
         """Return the name of a record in its own dataset."""
-        part, own = self._mixture.locate(index)
-        name: str = self._datasets[part].info(own)
+        part, local_index = self._mixture.locate(index)
+        name: str = self._datasets[part].info(local_index)
         return name
 
 
-def _first(arguments: Mapping[str, Any]) -> WeightedReader:
+def _first_source(arguments: Mapping[str, Any]) -> WeightedReader:
     sources = arguments["sources"]
     if not sources or not all(isinstance(each, WeightedReader) for each in sources):
         raise TypeError(f"sources must be a list of torchdali.WeightedReader, got {sources!r}")
@@ -173,19 +173,19 @@ def _first(arguments: Mapping[str, Any]) -> WeightedReader:
     return first
 
 
-def _count(arguments: Mapping[str, Any]) -> int | None:
-    first = _first(arguments)
+def _count_outputs(arguments: Mapping[str, Any]) -> int | None:
+    first = _first_source(arguments)
     count = first.operator.count_outputs(first.constants)
     return count if first.operator.returns_list(first.constants) else None
 
 
-def _layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> tuple[str, ...]:
-    first = _first(arguments)
+def _output_layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    first = _first_source(arguments)
     return first.operator.output_layouts(layouts, first.constants)
 
 
-def _results(arguments: Mapping[str, Any], outputs: Any) -> Any:
-    first = _first(arguments)
+def _arrange_results(arguments: Mapping[str, Any], outputs: Any) -> Any:
+    first = _first_source(arguments)
     rule = first.operator.options.results
     return outputs if rule is None else rule(first.constants, outputs)
 
@@ -194,7 +194,9 @@ def _reads_in_runs(dataset: Any) -> bool:
     return getattr(dataset, "runs", None) is not None
 
 
-@reader(name="readers.mixture", outputs=_count, layout=_layouts, results=_results, marks=("view",))
+@reader(
+    name="readers.mixture", outputs=_count_outputs, layout=_output_layouts, results=_arrange_results, marks=("view",)
+)
 def mixture(
     *,
     sources: list[Any],
@@ -247,5 +249,5 @@ def mixture(
     seed = 0 if options.get("seed") in (None, -1) or not stratified else int(options["seed"])
     order = LoaderOptions(random_shuffle=shuffles)
     orders = [EpochOrder.of(each, order, seed + i) for i, each in enumerate(datasets)]
-    labels = [bool(each.operator.metadata) for each in sources]
-    return MixedDataset(datasets, labels, Mixture(orders, counts), stratified)
+    has_labels = [bool(each.operator.metadata) for each in sources]
+    return MixedDataset(datasets, has_labels, Mixture(orders, counts), stratified)

@@ -12,7 +12,7 @@ from torchdali.declaration.schema import FilePath, OutputCount, shares
 from torchdali.formats import recordio
 from torchdali.formats.remote import RemoteOptions
 from torchdali.formats.storage import Bytes
-from torchdali.ops._readers._records import RecordsDataset, open_containers, record_offsets
+from torchdali.ops._readers._records import RecordsDataset, load_offsets, open_containers
 from torchdali.reading.datasets import Dataset, LoaderOptions
 
 __all__ = ["RecordIODataset", "mxnet"]
@@ -21,7 +21,7 @@ __all__ = ["RecordIODataset", "mxnet"]
 class RecordIODataset(RecordsDataset):
     """Images and labels of RecordIO files."""
 
-    wrong = "invalid RecordIO file:"
+    error_prefix = "invalid RecordIO file:"
 
     def parse(self, record: Bytes) -> tuple[Tensor, ...]:
         """Return the image and the labels of a record.
@@ -54,5 +54,5 @@ def mxnet(
         RuntimeError: A file or index cannot be read. While the pipeline runs: a record is damaged.
     """
     containers = open_containers("mxnet", path, index_path, options=options)
-    offsets = record_offsets(containers, recordio.parse_index, recordio.scan, recordio.index_text)
+    offsets = load_offsets(containers, recordio.parse_index, recordio.scan, recordio.index_text)
     return RecordIODataset([each.storage for each in containers], offsets, options)

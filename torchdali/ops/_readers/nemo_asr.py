@@ -16,7 +16,7 @@ from torchdali.declaration.schema import DType, FilePath, OutputCount, shares
 from torchdali.errors import DecodeError
 from torchdali.formats.nemo import Recording, read_manifest
 from torchdali.formats.storage import file_identity
-from torchdali.ops._readers._records import local_only
+from torchdali.ops._readers._records import check_local
 from torchdali.reading.datasets import Dataset, LoaderOptions
 from torchdali.reading.file_lists import list_digest
 
@@ -28,21 +28,22 @@ class NemoDataset:
 
     Args:
         decoding: Arguments of `codecs.audio.decode_part`.
-        rate: Return the sample rate.
-        text: Return the text.
-        index: Return the recording's index in the manifest.
+        returns_rate: Return the sample rate.
+        returns_text: Return the text.
+        returns_index: Return the recording's index in the manifest.
 
     Raises:
         RuntimeError: No recordings were found.
     """
 
     def __init__(
-        self, entries: Sequence[Recording], decoding: Mapping[str, Any], rate: bool, text: bool, index: bool
+        self, entries: Sequence[Recording], decoding: Mapping[str, Any], returns_rate: bool, returns_text: bool,
+        returns_index: bool,
     ) -> None:  # fmt: skip
         if not entries:
             raise RuntimeError("no files found: the manifests list no recording within the limits")
         self._entries, self._decoding = entries, dict(decoding)
-        self._rate, self._text, self._index = rate, text, index
+        self._returns_rate, self._returns_text, self._returns_index = returns_rate, returns_text, returns_index
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -71,11 +72,11 @@ class NemoDataset:
         except DecodeError as error:
             raise DecodeError(f"{error}. File: {entry.path}") from None
         outputs = [samples.contiguous()]
-        if self._rate:
+        if self._returns_rate:
             outputs.append(torch.tensor(rate, dtype=torch.float32))
-        if self._text:
+        if self._returns_text:
             outputs.append(torch.from_numpy(np.frombuffer(_encode_text(entry.text), np.uint8).copy()))
-        if self._index:
+        if self._returns_index:
             outputs.append(torch.tensor([entry.number], dtype=torch.int64))
         return tuple(outputs)
 
@@ -88,13 +89,13 @@ def _encode_text(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _count(arguments: Mapping[str, Any]) -> int | None:
+def _count_outputs(arguments: Mapping[str, Any]) -> int | None:
     extra = ("read_sample_rate", "read_text", "read_idxs")
     count = 1 + sum(bool(arguments[name]) for name in extra)
     return count if count > 1 else None
 
 
-@reader(name="readers.nemo_asr", outputs=_count, deprecated={"normalize_text": None})
+@reader(name="readers.nemo_asr", outputs=_count_outputs, deprecated={"normalize_text": None})
 def nemo_asr(
     *,
     manifest_filepaths: list[FilePath],
@@ -143,7 +144,7 @@ def nemo_asr(
     if not 0 <= quality <= 100:
         raise RuntimeError(f"quality must be between 0 and 100, got {quality}")
     entries = [e for path in manifest_filepaths for e in read_manifest(path, min_duration, max_duration)]
-    local_only(audio_filepath=[entry.path for entry in entries])
+    check_local(audio_filepath=[entry.path for entry in entries])
     decoding = {
         "sample_rate": max(sample_rate, 0.0), "downmix": downmix, "dtype": dtype, "quality": quality,
     }  # fmt: skip

@@ -25,20 +25,20 @@ from torchdali.formats.urls import is_url
 from torchdali.kernels.convert import convert
 from torchdali.kernels.window import POLICIES, cut, resolve_policy
 from torchdali.ops._readers._records import open_remote
-from torchdali.ops._readers.file import ListedFiles, read_whole
+from torchdali.ops._readers.file import ListedFiles, load_file
 from torchdali.ops._slice import slice_window
 from torchdali.reading.datasets import Dataset, LoaderOptions, Read
 
-__all__ = ["NumpyDataset", "decode_numpy", "listed_files", "numpy"]
+__all__ = ["NumpyDataset", "decode_numpy", "numpy", "select_files"]
 
-_WINDOW = {
+_REGION_NAMES = {
     "roi_start": "start", "rel_roi_start": "rel_start", "roi_end": "end", "rel_roi_end": "rel_end",
     "roi_shape": "shape", "rel_roi_shape": "rel_shape",
 }  # fmt: skip
-_SMALL = 1 << 18  # bytes; files up to this size are always read as a whole
+_SMALL_FILE = 1 << 18  # bytes; files up to this size are always read as a whole
 _Window = tuple[list[int], list[int], list[int]]
 """A region of an array: its axes, and its start and extent on each of these axes."""
-_Parts = tuple[PendingBytes, ...]
+_PendingReads = tuple[PendingBytes, ...]
 
 
 class NumpyDataset(ListedFiles):
@@ -63,7 +63,7 @@ class NumpyDataset(ListedFiles):
         super().__init__(paths, root, remote)
         self._region, self._axes, self._from_folder = dict(region), list(axes), from_folder
         self._policy, self._mapped, self._direct = policy, mapped, direct
-        self._usual: tuple[bytes, npy.NpyHeader] | None = None
+        self._first_header: tuple[bytes, npy.NpyHeader] | None = None
         self._fill = torch.tensor([fill], dtype=torch.float32)
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> Sequence[Read] | None:
@@ -73,9 +73,9 @@ class NumpyDataset(ListedFiles):
         """
         if self._remote is None:
             return None
-        return [partial(self.read, record, parts=self._start(self._remote, self._path(record))) for record in records]
+        return [partial(self.read, record, pending=self._start(self._remote, self._path(record))) for record in records]
 
-    def _start(self, remote: Remote, url: str) -> _Parts:
+    def _start(self, remote: Remote, url: str) -> _PendingReads:
         """Start to read a remote file.
 
         For a region, read the first bytes of the file, and then the slab.
@@ -101,18 +101,18 @@ class NumpyDataset(ListedFiles):
 
         return tuple(PendingBytes(each, 0, UNBOUNDED) for each in (head, remote.submit(read)))
 
-    def _content(self, index: int, parts: _Parts) -> Tensor:
-        return read_whole(self._path(index), self._remote, parts[0] if parts else None, self._mapped, self._direct)
+    def _load_content(self, index: int, pending: _PendingReads) -> Tensor:
+        return load_file(self._path(index), self._remote, pending[0] if pending else None, self._mapped, self._direct)
 
     def _read_into(self, index: int, out: Tensor) -> bool:
         """Try to read an array directly into `out`; return whether the array was read.
 
         The file's header must equal the header of the array that was read first.
         """
-        usual = self._usual
-        if usual is None or self._direct:
+        first_header = self._first_header
+        if first_header is None or self._direct:
             return False
-        head, header = usual
+        head, header = first_header
         if header.fortran or header.shape != out.shape or header.dtype != out.dtype:
             return False
         path = self._path(index)
@@ -120,74 +120,74 @@ class NumpyDataset(ListedFiles):
             return False
         return read_after(path, head, out)
 
-    def read(self, index: int, out: Tensor | None = None, parts: _Parts = (), **varying: Any) -> tuple[Tensor]:
+    def read(self, index: int, out: Tensor | None = None, pending: _PendingReads = (), **varying: Any) -> tuple[Tensor]:
         """Return an array, or its region.
 
         Args:
             out: Memory for the result.
-            parts: Pending reads of a remote file: either one read of the whole file, or two reads, of the file's first
-                bytes and of the slab. Empty for a local file.
+            pending: Pending reads of a remote file: either one read of the whole file, or two reads, of the file's
+                first bytes and of the slab. Empty for a local file.
             varying: Arguments of the region with one value per sample.
 
         Raises:
             RuntimeError: The file cannot be read or isn't an array, or the region reaches outside the array.
         """
-        whole = not self._region and not varying
-        if whole and out is not None and self._read_into(index, out):
+        is_whole = not self._region and not varying
+        if is_whole and out is not None and self._read_into(index, out):
             return (out,)
-        region = {**self._region, **{_WINDOW[name]: value for name, value in varying.items()}}
+        region = {**self._region, **{_REGION_NAMES[name]: value for name, value in varying.items()}}
         try:
-            array = self._whole(index, parts) if whole else self._cut(index, region, parts)
+            array = self._read_array(index, pending) if is_whole else self._read_region(index, region, pending)
         except ValueError as error:
             raise RuntimeError(f"{error}. File: {self.info(index)}") from None
         if out is not None and out.shape == array.shape and out.dtype == array.dtype:
             return (out.copy_(array),)
         return (array.contiguous(),)
 
-    def _whole(self, index: int, parts: _Parts) -> Tensor:
-        content = self._content(index, parts).numpy()
+    def _read_array(self, index: int, pending: _PendingReads) -> Tensor:
+        content = self._load_content(index, pending).numpy()
         array = npy.read_array(content)
-        if self._usual is None:
+        if self._first_header is None:
             header = npy.read_header(content)
             # Set the header's bytes and its fields in a single assignment: another thread must not see the bytes of one
             # header with the fields of another header.
-            self._usual = content[: header.offset].tobytes(), header
+            self._first_header = content[: header.offset].tobytes(), header
         return array
 
-    def _cut(self, index: int, region: Mapping[str, Any], parts: _Parts) -> Tensor:
+    def _read_region(self, index: int, region: Mapping[str, Any], pending: _PendingReads) -> Tensor:
         """Return a region. Only the slab is read, unless the slab is most of the file."""
-        part = None
-        if len(parts) == 2:
-            part = self._take_region(*parts, region)
+        slab_and_window = None
+        if len(pending) == 2:
+            slab_and_window = self._wait_for_slab(*pending, region)
         elif not self._direct and not is_url(self._path(index)):
-            part = self._from_disk(self._path(index), region)
-        if part is None:
-            array = npy.read_array(self._content(index, parts).numpy())
+            slab_and_window = self._read_slab(self._path(index), region)
+        if slab_and_window is None:
+            array = npy.read_array(self._load_content(index, pending).numpy())
             window = self._window(array.shape, region)
         else:
-            array, window = part
+            array, window = slab_and_window
         fill = convert(self._fill, array.dtype).tolist() if self._policy == "pad" else []
         return cut(array, *window, policy=self._policy, fill=fill)
 
     def _window(self, shape: Sequence[int], region: Mapping[str, Any]) -> _Window:
         return slice_window(shape, "", axes=self._axes or list(range(len(shape))), **region)
 
-    def _take_region(
+    def _wait_for_slab(
         self, head: PendingBytes, content: PendingBytes, region: Mapping[str, Any]
     ) -> tuple[Tensor, _Window]:
         """Return the slab of a remote file, and the region relative to the slab."""
         header = npy.read_header(head.bytes())
         window = self._window(header.shape, region)
         slab = npy.find_slab(header, *window)
-        return npy.to_tensor(slab.header, content.bytes()), _inside(slab, window)
+        return npy.to_tensor(slab.header, content.bytes()), _relative_to_slab(slab, window)
 
-    def _from_disk(self, path: str, region: Mapping[str, Any]) -> tuple[Tensor, _Window] | None:
+    def _read_slab(self, path: str, region: Mapping[str, Any]) -> tuple[Tensor, _Window] | None:
         """Return the slab of a local file, and the region relative to the slab.
 
         Return None if the whole file should be read.
         """
         storage = PlainFile(path)
-        if storage.size <= _SMALL:
+        if storage.size <= _SMALL_FILE:
             return None
         header = npy.read_header(storage.read(0, min(storage.size, npy.HEAD_SIZE)))
         npy.check_size(header, storage.size)
@@ -196,7 +196,7 @@ class NumpyDataset(ListedFiles):
         if slab.size > storage.size // 2:
             return None
         array = npy.to_tensor(slab.header, storage.read(slab.header.offset, slab.size))
-        return array, _inside(slab, window)
+        return array, _relative_to_slab(slab, window)
 
     def info(self, index: int, output: int | None = None) -> str:
         """Return the path of a file.
@@ -208,7 +208,7 @@ class NumpyDataset(ListedFiles):
         return f"./{name}" if output is not None and self._from_folder and not is_url(name) else name
 
 
-def _inside(slab: npy.Slab, window: _Window) -> _Window:
+def _relative_to_slab(slab: npy.Slab, window: _Window) -> _Window:
     """Convert a region of an array to the same region relative to a slab of the array."""
     axes, starts, extents = window
     moved = [start - slab.first * (axis == slab.axis) for axis, start in zip(axes, starts, strict=True)]
@@ -275,12 +275,12 @@ def numpy(
     }  # fmt: skip
     _check_region(bounds)
     remote = open_remote([file_root, file_list, *(files or ())], options)
-    root, paths = listed_files(file_root, file_filter, files, file_list, remote)
-    region = {_WINDOW[name]: value for name, value in bounds.items() if value is not None}
+    root, paths = select_files(file_root, file_filter, files, file_list, remote)
+    region = {_REGION_NAMES[name]: value for name, value in bounds.items() if value is not None}
     policy = resolve_policy(out_of_bounds_policy, borders=False)
-    in_folder = files is None and file_list is None
+    from_folder = files is None and file_list is None
     return NumpyDataset(
-        paths, root, region, roi_axes or [], policy, fill_value, mapped, use_o_direct, remote, in_folder
+        paths, root, region, roi_axes or [], policy, fill_value, mapped, use_o_direct, remote, from_folder
     )
 
 
@@ -289,16 +289,16 @@ def _check_region(region: Mapping[str, Any]) -> None:
         ("roi_start", "rel_roi_start"),
         ("roi_end", "rel_roi_end", "roi_shape", "rel_roi_shape"),
     ):
-        both = [name for name in names if region[name] is not None]
-        if len(both) > 1:
-            raise RuntimeError(f"{' and '.join(both)} are mutually exclusive")
+        conflicting = [name for name in names if region[name] is not None]
+        if len(conflicting) > 1:
+            raise RuntimeError(f"{' and '.join(conflicting)} are mutually exclusive")
 
 
-def listed_files(
+def select_files(
     root: str | None,
     pattern: str,
     files: list[str] | None,
-    listed: str | None,
+    file_list: str | None,
     remote: Remote | None = None,
 ) -> tuple[str, list[str]]:
     """Return the root folder, and the paths of the files that a reader's arguments select.
@@ -306,14 +306,14 @@ def listed_files(
     Raises:
         RuntimeError: No argument selects files, two arguments exclude each other, or a folder or list cannot be read.
     """
-    if files is not None and listed is not None:
+    if files is not None and file_list is not None:
         raise RuntimeError("pass either files or file_list, not both")
     try:
         if files is not None:
             return root or "", files
-        if listed is not None:
-            names = [line.strip() for line in read_text(listed).split("\n") if line.strip()]
-            return os.path.dirname(listed) if root is None else root, names
+        if file_list is not None:
+            names = [line.strip() for line in read_text(file_list).split("\n") if line.strip()]
+            return os.path.dirname(file_list) if root is None else root, names
         if root is None:
             raise RuntimeError("pass file_root, files or file_list")
         if remote is not None:

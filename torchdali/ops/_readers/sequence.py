@@ -109,7 +109,7 @@ def sequence(
     extent = (sequence_length - 1) * stride + 1
     sequences = [
         frames[start : start + extent : stride]
-        for frames in _folders(file_root)
+        for frames in _list_frames(file_root)
         for start in range(0, len(frames) - extent + 1, step)
     ]
     return SequenceDataset(sequences, image_type.name, not options.get("dont_use_mmap", False))
@@ -118,7 +118,7 @@ def sequence(
 deprecate(sequence, "external_source, or a video reader")
 
 
-def _folders(root: str) -> list[list[str]]:
+def _list_frames(root: str) -> list[list[str]]:
     folders: dict[str, list[str]] = {}
     for path in sorted(glob.glob(os.path.join(glob.escape(root), "*", "*"))):
         if path.lower().endswith(ENDINGS):

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 from torchdali.calls.decorators import source
 from torchdali.declaration.schema import OutputCount
 from torchdali.forks import cached_property
-from torchdali.ops._readers._nested import NestedValue, chosen, leaves_of_sample, nest
-from torchdali.ops._readers.dataset import as_tensor, is_image, value_of
+from torchdali.ops._readers._nested import NestedValue, list_sample_leaves, nest, select_leaves
+from torchdali.ops._readers.dataset import as_tensor, extract_value, is_image
 from torchdali.reading.sources import BatchSource, SourceBatch
 from torchdali.tensors import TensorList
 
@@ -33,10 +33,10 @@ class IterableStyle:
     """
 
     def __init__(self, dataset: Any) -> None:
-        is_used_up = isinstance(dataset, Iterator) and not hasattr(dataset, "__len__")
-        if not isinstance(dataset, Iterable) or is_used_up:
+        is_one_shot = isinstance(dataset, Iterator) and not hasattr(dataset, "__len__")
+        if not isinstance(dataset, Iterable) or is_one_shot:
             raise TypeError(f"dataset must start again at each iter(), got a {type(dataset).__name__}")
-        self.users_dataset = _without_decoding(dataset)
+        self.users_dataset = _disable_decoding(dataset)
 
     @classmethod
     def from_argument(cls, value: Any) -> IterableStyle:
@@ -47,7 +47,7 @@ class IterableStyle:
         return f"a {type(self.users_dataset).__name__}"
 
     @cached_property
-    def _begun(self) -> tuple[Any, list[Iterator[Any]]]:
+    def _first_and_iterator(self) -> tuple[Any, list[Iterator[Any]]]:
         """The first sample, and a list of an iterator that begins with the first sample.
 
         The list is empty if the sample was read by index.
@@ -63,7 +63,7 @@ class IterableStyle:
     @property
     def first(self) -> Any:
         """The first sample. All samples must have the same structure."""
-        return self._begun[0]
+        return self._first_and_iterator[0]
 
     def set_epoch(self, number: int) -> None:
         """Call the stream's method `set_epoch`, if the stream has this method.
@@ -74,9 +74,9 @@ class IterableStyle:
         if hasattr(self.users_dataset, "set_epoch"):
             self.users_dataset.set_epoch(number)
 
-    def begin(self) -> Iterator[Any]:
+    def iterate(self) -> Iterator[Any]:
         """Return an iterator that starts at the first sample. If `first` started an iterator, return this iterator."""
-        return self._begun[1].pop() if self._begun[1] else iter(self.users_dataset)
+        return self._first_and_iterator[1].pop() if self._first_and_iterator[1] else iter(self.users_dataset)
 
     def leaves(self, columns: Sequence[str] | None) -> list[NestedValue]:
         """Return the values of a sample that become outputs.
@@ -87,27 +87,27 @@ class IterableStyle:
         Raises:
             RuntimeError: A column doesn't exist.
         """
-        leaves = leaves_of_sample(self.first, as_tensor)
-        return chosen(leaves, columns) if columns else leaves
+        leaves = list_sample_leaves(self.first, as_tensor)
+        return select_leaves(leaves, columns) if columns else leaves
 
-    def place(self, taken: int) -> Any:
+    def save_position(self, sample_count: int) -> Any:
         """Return the stream's position from its `state_dict`; 0 if the stream cannot save its position.
 
         Args:
-            taken: Number of samples since the stream was last started.
+            sample_count: Number of samples since the stream was last started.
         """
         state_dict = getattr(self.users_dataset, "state_dict", None)
         if state_dict is None or not hasattr(self.users_dataset, "load_state_dict"):
             return 0
-        known = {
-            "num_samples": taken,
-            "num_samples_yielded": taken,
+        arguments = {
+            "num_samples": sample_count,
+            "num_samples_yielded": sample_count,
             "from_beginning": False,
             "num_workers": 0,
             "batch_size": 1,
         }
         names = inspect.signature(state_dict).parameters
-        return copy.deepcopy(state_dict(**{name: value for name, value in known.items() if name in names}))
+        return copy.deepcopy(state_dict(**{name: value for name, value in arguments.items() if name in names}))
 
 
 def _length(dataset: Any) -> int:
@@ -117,7 +117,7 @@ def _length(dataset: Any) -> int:
         return 0
 
 
-def _without_decoding(dataset: Any) -> Any:
+def _disable_decoding(dataset: Any) -> Any:
     """Make a Hugging Face stream return images and audio encoded; return other streams unchanged."""
     module = sys.modules.get("datasets")
     if module is not None and isinstance(dataset, module.IterableDataset) and dataset.features is not None:
@@ -140,9 +140,9 @@ class SampleStream(BatchSource):
     ) -> None:
         self._samples, self._leaves, self._layouts, self._epoch_size = samples, leaves, layouts, epoch_size
         self._iterator: Iterator[Any] | None = None
-        self._begun: object = None
-        self._drawn: list[Any] = []  # samples of an unfinished batch, after the stream raised an exception
-        self._start_at(0, 0, 0, 0, 0)
+        self._epoch_key: object = None
+        self._pending: list[Any] = []  # samples of an unfinished batch, after the stream raised an exception
+        self._set_position(0, 0, 0, 0, 0)
 
     @property
     def remotes(self) -> Sequence[Any]:
@@ -150,56 +150,56 @@ class SampleStream(BatchSource):
         remotes: Sequence[Any] = getattr(self._samples.users_dataset, "remotes", ())
         return remotes
 
-    def _start_at(self, epoch: int, sample: int, passes: int, taken: int, place: Any) -> None:
+    def _set_position(self, epoch: int, sample: int, passes: int, pass_samples: int, stream_state: Any) -> None:
         self._epoch, self._sample, self._ended = epoch, sample, False
-        self._passes, self._taken, self._place = passes, taken, place
-        self._since = 0  # number of samples from the current iterator
-        self._position = passes, taken, place  # the position before the samples in `_drawn`
+        self._passes, self._pass_samples, self._stream_state = passes, pass_samples, stream_state
+        self._iterator_samples = 0  # number of samples from the current iterator
+        self._batch_start = passes, pass_samples, stream_state  # the position before the samples in `_pending`
 
     def next(self, batch_size: int, prepared: SourceBatch | None) -> tuple[TensorList, ...]:
         """Return the next batch of each output."""
         count = batch_size if self._epoch_size is None else min(batch_size, self._epoch_size - self._sample)
-        if not self._drawn:
-            self._position = self._passes, self._taken, self._place
-        self._take(count)
-        if not self._drawn:
+        if not self._pending:
+            self._batch_start = self._passes, self._pass_samples, self._stream_state
+        self._read_samples(count)
+        if not self._pending:
             raise StopIteration
-        samples, self._drawn = self._drawn, []
+        samples, self._pending = self._pending, []
         self._sample += len(samples)
-        self._place = self._samples.place(self._since)
-        rows = [tuple(value_of(leaf, sample) for leaf in self._leaves) for sample in samples]
+        self._stream_state = self._samples.save_position(self._iterator_samples)
+        rows = [tuple(extract_value(leaf, sample) for leaf in self._leaves) for sample in samples]
         columns = zip(zip(*rows, strict=True), self._layouts, strict=True)
         return tuple(TensorList.from_samples(list(column), layout) for column, layout in columns)
 
-    def _take(self, count: int) -> None:
-        """Read samples until `_drawn` has `count` samples or the epoch ends.
+    def _read_samples(self, count: int) -> None:
+        """Read samples until `_pending` has `count` samples or the epoch ends.
 
-        If the stream raises an exception, the samples read so far stay in `_drawn`, and the next call continues.
+        If the stream raises an exception, the samples read so far stay in `_pending`, and the next call continues.
         """
-        while len(self._drawn) < count and not self._ended:
+        while len(self._pending) < count and not self._ended:
             if self._iterator is None:
-                self._iterator = self._begin()
+                self._iterator = self._create_iterator()
             # Don't use `for`: it calls `iter` on the iterator, which makes some streams start again.
             sample = next(self._iterator, _END)
             if sample is not _END:
-                self._taken, self._since = self._taken + 1, self._since + 1
-                self._drawn.append(sample)
+                self._pass_samples, self._iterator_samples = self._pass_samples + 1, self._iterator_samples + 1
+                self._pending.append(sample)
             elif self._epoch_size is None:
                 self._ended = True
-            elif not self._taken:
+            elif not self._pass_samples:
                 raise RuntimeError(f"the stream, {self._samples!r}, has no samples in its pass {self._passes}")
             else:
-                self._iterator, self._passes, self._taken, self._place = None, self._passes + 1, 0, 0
+                self._iterator, self._passes, self._pass_samples, self._stream_state = None, self._passes + 1, 0, 0
 
-    def _begin(self) -> Iterator[Any]:
-        dataset, self._since = self._samples.users_dataset, 0
+    def _create_iterator(self) -> Iterator[Any]:
+        dataset, self._iterator_samples = self._samples.users_dataset, 0
         if self._passes:
             self._samples.set_epoch(self._passes)
-        if self._place:
-            dataset.load_state_dict(copy.deepcopy(self._place))
+        if self._stream_state:
+            dataset.load_state_dict(copy.deepcopy(self._stream_state))
             return iter(dataset)
-        iterator = iter(dataset) if self._passes or self._taken else self._samples.begin()
-        for _ in range(self._taken):  # the stream cannot load a position: skip the earlier samples
+        iterator = iter(dataset) if self._passes or self._pass_samples else self._samples.iterate()
+        for _ in range(self._pass_samples):  # the stream cannot load a position: skip the earlier samples
             next(iterator, None)
         return iterator
 
@@ -208,20 +208,20 @@ class SampleStream(BatchSource):
 
         Without `epoch_size`, the stream starts again from its first sample. With `epoch_size`, the stream continues.
         """
-        if epoch is not None and self._begun is epoch:
+        if epoch is not None and self._epoch_key is epoch:
             return
-        self._begun, self._epoch, self._sample = epoch, self._epoch + 1, 0
+        self._epoch_key, self._epoch, self._sample = epoch, self._epoch + 1, 0
         if self._epoch_size is None:
-            self._drawn, self._ended = [], False
-            self._iterator, self._passes, self._taken, self._place = None, self._epoch, 0, 0
+            self._pending, self._ended = [], False
+            self._iterator, self._passes, self._pass_samples, self._stream_state = None, self._epoch, 0, 0
 
     def state(self) -> dict[str, Any]:
         """Return the position after the last batch, including the stream's own state if the stream has one."""
-        position = self._passes, self._taken, self._place
-        passes, taken, place = self._position if self._drawn else position
+        position = self._passes, self._pass_samples, self._stream_state
+        passes, pass_samples, stream_state = self._batch_start if self._pending else position
         return {
-            "epoch": self._epoch, "sample": self._sample, "passes": passes, "taken": taken,
-            "ended": int(self._ended and not self._drawn), "place": copy.deepcopy(place),
+            "epoch": self._epoch, "sample": self._sample, "passes": passes, "taken": pass_samples,
+            "ended": int(self._ended and not self._pending), "place": copy.deepcopy(stream_state),
         }  # fmt: skip
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -234,11 +234,11 @@ class SampleStream(BatchSource):
         *numbers, ended = [state.get(name) for name in ("epoch", "sample", "passes", "taken", "ended")]
         if not all(type(number) is int and number >= 0 for number in (*numbers, ended)) or "place" not in state:
             raise ValueError(f"the checkpoint of a stream is damaged: {dict(state)!r}")
-        epoch, sample, passes, taken = numbers
-        if not sample + passes + taken:  # at the start of an epoch, the number of passes is the epoch's number
+        epoch, sample, passes, pass_samples = numbers
+        if not sample + passes + pass_samples:  # at the start of an epoch, the number of passes is the epoch's number
             passes = epoch
-        self._iterator, self._drawn = None, []
-        self._start_at(epoch, sample, passes, taken, state["place"])
+        self._iterator, self._pending = None, []
+        self._set_position(epoch, sample, passes, pass_samples, state["place"])
         self._ended = bool(ended)
 
     def close(self) -> None:
@@ -246,7 +246,7 @@ class SampleStream(BatchSource):
         self._iterator = None
 
 
-def _layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> tuple[str, ...]:
+def _infer_layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> tuple[str, ...]:
     if arguments["layouts"]:
         return tuple(arguments["layouts"])
     samples = arguments["dataset"]
@@ -254,16 +254,16 @@ def _layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> tuple[st
     return tuple("HWC" if is_image(value) else "" for value in values)
 
 
-def _count(arguments: Mapping[str, Any]) -> int | None:
+def _count_outputs(arguments: Mapping[str, Any]) -> int | None:
     count = len(arguments["dataset"].leaves(arguments["columns"]))
     return count if count > 1 or isinstance(arguments["dataset"].first, (Mapping, tuple)) else None
 
 
-def _results(arguments: Mapping[str, Any], outputs: Sequence[Any]) -> Any:
+def _nest_outputs(arguments: Mapping[str, Any], outputs: Sequence[Any]) -> Any:
     return nest(arguments["dataset"].leaves(arguments.get("columns")), outputs)
 
 
-@source(name="readers.stream", outputs=_count, layout=_layouts, results=_results)
+@source(name="readers.stream", outputs=_count_outputs, layout=_infer_layouts, results=_nest_outputs)
 def stream(
     *,
     dataset: IterableStyle,
@@ -304,5 +304,5 @@ def stream(
         raise RuntimeError(f"layouts must have {len(leaves)} values, one for each output, got {len(layouts)}")
     if epoch_size is not None and epoch_size < 1:
         raise RuntimeError(f"epoch_size must be at least 1, got {epoch_size}")
-    kinds = _layouts((), {"dataset": dataset, "columns": columns, "layouts": layouts})
+    kinds = _infer_layouts((), {"dataset": dataset, "columns": columns, "layouts": layouts})
     return SampleStream(dataset, leaves, kinds, epoch_size)

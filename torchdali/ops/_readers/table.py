@@ -21,7 +21,7 @@ from torchdali.formats.daemon_pool import DaemonPool
 from torchdali.formats.remote import Remote, RemoteFile, RemoteOptions
 from torchdali.formats.storage import Bytes, ByteStorage, MappedFile, open_storage
 from torchdali.formats.urls import redact
-from torchdali.ops._readers._records import in_threads, open_remote
+from torchdali.ops._readers._records import call_in_threads, open_remote
 from torchdali.reading.cursor import ShuffleRuns
 from torchdali.reading.datasets import Dataset, Indices, LoaderOptions, Read
 from torchdali.reading.file_lists import list_digest
@@ -29,8 +29,8 @@ from torchdali.reading.groups import GroupOrder
 
 __all__ = ["LanceDataset", "TableDataset", "table"]
 
-_WINDOW = 256 << 20  # default of `shuffle_window`, the number of bytes whose rows are shuffled together
-_KEPT = 64 << 20  # number of bytes that stay in memory, in addition to two shuffle windows and bytes read ahead
+_DEFAULT_WINDOW = 256 << 20  # default of `shuffle_window`, the number of bytes whose rows are shuffled together
+_EXTRA_BYTES = 64 << 20  # number of bytes that stay in memory, in addition to two shuffle windows and bytes read ahead
 _THREADS = 4  # number of threads that read row groups of local files ahead
 
 
@@ -55,21 +55,21 @@ class _StorageFile:
     mode = "rb"
 
     def __init__(self, storage: ByteStorage) -> None:
-        self._storage, self._at = storage, 0
+        self._storage, self._position = storage, 0
 
     def read(self, count: int = -1) -> Bytes:
-        end = self._storage.size if count is None or count < 0 else min(self._at + count, self._storage.size)
-        start, self._at = self._at, max(self._at, end)
+        end = self._storage.size if count is None or count < 0 else min(self._position + count, self._storage.size)
+        start, self._position = self._position, max(self._position, end)
         if isinstance(self._storage, RemoteFile):
-            return self._storage.start(start, self._at - start, exact=True).bytes()
-        return self._storage.read(start, self._at - start)
+            return self._storage.start(start, self._position - start, exact=True).bytes()
+        return self._storage.read(start, self._position - start)
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        self._at = offset + (0, self._at, self._storage.size)[whence]
-        return self._at
+        self._position = offset + (0, self._position, self._storage.size)[whence]
+        return self._position
 
     def tell(self) -> int:
-        return self._at
+        return self._position
 
     def size(self) -> int:
         return self._storage.size
@@ -88,17 +88,17 @@ class _StorageFile:
     def close(self) -> None: ...
 
 
-def _pyarrow(module: str) -> Any:
+def _import_pyarrow(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError:
         raise MissingExtraError(module.partition(".")[0], "columns", "reading tables") from None
 
 
-def _parquet_groups(storage: ByteStorage, columns: Sequence[str]) -> tuple[list[_Group], Any]:
-    parquet = _pyarrow("pyarrow.parquet")
-    whole = parquet.ParquetFile(_StorageFile(storage))
-    metadata, schema = whole.metadata, whole.schema_arrow
+def _list_parquet_groups(storage: ByteStorage, columns: Sequence[str]) -> tuple[list[_Group], Any]:
+    parquet = _import_pyarrow("pyarrow.parquet")
+    parquet_file = parquet.ParquetFile(_StorageFile(storage))
+    metadata, schema = parquet_file.metadata, parquet_file.schema_arrow
     _check_columns(storage.path, schema.names, columns)
 
     def load(number: int) -> Any:
@@ -107,30 +107,30 @@ def _parquet_groups(storage: ByteStorage, columns: Sequence[str]) -> tuple[list[
 
     groups = []
     for number in range(metadata.num_row_groups):
-        about = metadata.row_group(number)
-        chunks = [about.column(i) for i in range(about.num_columns)]
+        group_metadata = metadata.row_group(number)
+        chunks = [group_metadata.column(i) for i in range(group_metadata.num_columns)]
         size = sum(each.total_uncompressed_size for each in chunks if each.path_in_schema.split(".")[0] in columns)
-        groups.append(_Group(about.num_rows, size, partial(load, number)))
+        groups.append(_Group(group_metadata.num_rows, size, partial(load, number)))
     return groups, schema
 
 
-def _arrow_groups(storage: ByteStorage, columns: Sequence[str]) -> tuple[list[_Group], Any]:
+def _map_arrow_group(storage: ByteStorage, columns: Sequence[str]) -> tuple[list[_Group], Any]:
     """Map an Arrow file, or an Arrow stream, into memory as a single group.
 
     Hugging Face writes Arrow streams.
     """
     if not isinstance(storage, MappedFile):
         raise RuntimeError(f"Arrow files must be local, got {storage.path}. Download the file first, or use Parquet")
-    arrow, ipc = _pyarrow("pyarrow"), _pyarrow("pyarrow.ipc")
+    arrow, ipc = _import_pyarrow("pyarrow"), _import_pyarrow("pyarrow.ipc")
     buffer = arrow.py_buffer(storage.bytes)
     is_file = storage.read(0, min(6, storage.size)).tobytes() == b"ARROW1"
-    whole = (ipc.open_file if is_file else ipc.open_stream)(buffer).read_all()
-    _check_columns(storage.path, whole.schema.names, columns)
-    chosen = whole.select(list(columns))
-    return [_Group(len(chosen), 0, lambda: chosen)], whole.schema
+    arrow_table = (ipc.open_file if is_file else ipc.open_stream)(buffer).read_all()
+    _check_columns(storage.path, arrow_table.schema.names, columns)
+    selected = arrow_table.select(list(columns))
+    return [_Group(len(selected), 0, lambda: selected)], arrow_table.schema
 
 
-_OPENERS = {".parquet": _parquet_groups, ".arrow": _arrow_groups, ".feather": _arrow_groups}
+_OPENERS = {".parquet": _list_parquet_groups, ".arrow": _map_arrow_group, ".feather": _map_arrow_group}
 
 
 def _check_columns(path: str, names: Sequence[str], columns: Sequence[str]) -> None:
@@ -148,12 +148,12 @@ class _PendingRows:
     def row(self, index: int) -> tuple[Tensor, ...]:
         """Wait for the rows, and return the values of one row."""
         if not self._columns:
-            table = self._future.result()
-            self._columns = [table.column(name).combine_chunks() for name in self._names]
-        return tuple(_tensor(name, column[index]) for name, column in zip(self._names, self._columns, strict=True))
+            arrow_table = self._future.result()
+            self._columns = [arrow_table.column(name).combine_chunks() for name in self._names]
+        return tuple(_to_tensor(name, column[index]) for name, column in zip(self._names, self._columns, strict=True))
 
 
-def _tensor(name: str, scalar: Any) -> Tensor:
+def _to_tensor(name: str, scalar: Any) -> Tensor:
     """Convert a value of a column to a tensor.
 
     Hugging Face stores an image or audio as a dictionary with encoded bytes; return these bytes.
@@ -198,9 +198,9 @@ class TableDataset:
         if not len(self._ends) or not self._ends[-1]:
             raise RuntimeError(f"no rows found in {', '.join(map(redact, paths))}")
         sizes = sum(group.size for group in groups)
-        self._mean = sizes / int(self._ends[-1])
+        self._mean_row_size = sizes / int(self._ends[-1])
         options = RemoteOptions() if remote is None else remote.options
-        window = int(options.shuffle_window or _WINDOW)
+        window = int(options.shuffle_window or _DEFAULT_WINDOW)
         block = max(1, round(window / max(1, sizes / len(groups))))
         self.runs: ShuffleRuns | None = None
         if arguments.get("random_shuffle"):
@@ -209,8 +209,8 @@ class TableDataset:
             self.draw = GroupOrder(rows, is_fixed=bool(arguments.get("stick_to_shard"))).draw
         self.remotes = () if remote is None else (remote,)
         self.bytes_ahead = int(options.io_ahead)
-        self._most = self.bytes_ahead + 2 * window + _KEPT
-        self._live: OrderedDict[int, _PendingRows] = OrderedDict()
+        self._max_bytes = self.bytes_ahead + 2 * window + _EXTRA_BYTES
+        self._loaded: OrderedDict[int, _PendingRows] = OrderedDict()
         self._lock = threading.Lock()
         self._pool = DaemonPool(_THREADS if remote is None else options.io_concurrency, "torchdali-table")
 
@@ -221,36 +221,36 @@ class TableDataset:
 
     def byte_count(self, records: Indices) -> int:
         """Estimate the total size of rows in bytes, from the mean size of a row."""
-        return int(len(records) * self._mean)
+        return int(len(records) * self._mean_row_size)
 
     def __len__(self) -> int:
         return int(self._ends[-1])
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> list[Read]:
         """Start to read the row groups of rows; return one function per row that returns the row's values."""
-        return [partial(self.read, record, *self._place(record)) for record in records]
+        return [partial(self.read, record, *self._request_row(record)) for record in records]
 
-    def _place(self, record: int) -> tuple[_PendingRows, int]:
+    def _request_row(self, record: int) -> tuple[_PendingRows, int]:
         number = int(np.searchsorted(self._ends, record, side="right"))
         with self._lock:
-            rows = self._live.get(number)
+            rows = self._loaded.get(number)
             if rows is None:
-                rows = self._live[number] = _PendingRows(self._pool.submit(self._groups[number].load), self._columns)
-            self._live.move_to_end(number)
-            while len(self._live) > 1 and sum(self._groups[each].size for each in self._live) > self._most:
-                self._live.popitem(last=False)
+                rows = self._loaded[number] = _PendingRows(self._pool.submit(self._groups[number].load), self._columns)
+            self._loaded.move_to_end(number)
+            while len(self._loaded) > 1 and sum(self._groups[each].size for each in self._loaded) > self._max_bytes:
+                self._loaded.popitem(last=False)
         return rows, record - int(self._ends[number]) + self._groups[number].rows
 
-    def read(self, index: int, rows: _PendingRows | None = None, place: int = 0) -> tuple[Tensor, ...]:
+    def read(self, index: int, rows: _PendingRows | None = None, row_index: int = 0) -> tuple[Tensor, ...]:
         """Return the values of a row.
 
         Args:
             rows: The row's pending group; None to request the group now.
-            place: Index of the row in the group.
+            row_index: Index of the row in the group.
         """
         if rows is None:
-            rows, place = self._place(index)
-        return rows.row(place)
+            rows, row_index = self._request_row(index)
+        return rows.row(row_index)
 
     def info(self, index: int, output: int | None = None) -> str:
         """Return the name of a row; an empty string if `output` is above 0."""
@@ -286,8 +286,8 @@ class LanceDataset:
         unique = sorted(set(records))
         take = partial(self._data.take, unique, columns=self._columns)
         rows = _PendingRows(self._pool.submit(take), self._columns)
-        places = {each: i for i, each in enumerate(unique)}
-        return [partial(rows.row, places[record]) for record in records]
+        positions = {each: i for i, each in enumerate(unique)}
+        return [partial(rows.row, positions[record]) for record in records]
 
     def read(self, index: int) -> tuple[Tensor, ...]:
         """Return the values of a row."""
@@ -340,25 +340,25 @@ def table(
         raise RuntimeError("paths is empty: pass at least one file")
     if options.get("shuffle_after_epoch"):
         raise RuntimeError("shuffle_after_epoch must be False for tables: use random_shuffle")
-    endings = {path.rstrip("/")[path.rstrip("/").rfind(".") :].lower() for path in paths}
-    if endings == {".lance"} and len(paths) == 1:
+    suffixes = {path.rstrip("/")[path.rstrip("/").rfind(".") :].lower() for path in paths}
+    if suffixes == {".lance"} and len(paths) == 1:
         return LanceDataset(paths[0], columns)
-    if len(endings) > 1 or not endings <= _OPENERS.keys():
+    if len(suffixes) > 1 or not suffixes <= _OPENERS.keys():
         raise RuntimeError(
-            f"paths must all end in .parquet, .arrow or .feather, or be one .lance, got {sorted(endings)}"
+            f"paths must all end in .parquet, .arrow or .feather, or be one .lance, got {sorted(suffixes)}"
         )
     remote = open_remote(paths, options)
-    opener = _OPENERS[endings.pop()]
+    opener = _OPENERS[suffixes.pop()]
 
     def open_table(path: str) -> tuple[list[_Group], Any]:
         storage = open_storage(path, remote=remote)
         try:
             return opener(storage, columns)
-        except _pyarrow("pyarrow").ArrowException as error:
+        except _import_pyarrow("pyarrow").ArrowException as error:
             raise RuntimeError(f"cannot read {redact(path)}: {str(error).partition(chr(10))[0]}") from None
 
-    files = in_threads(
+    files = call_in_threads(
         [partial(open_table, path) for path in paths], 1 if remote is None else remote.options.io_concurrency
     )
-    groups = [group for of_file, _ in files for group in of_file if group.rows]
+    groups = [group for file_groups, _ in files for group in file_groups if group.rows]
     return TableDataset(paths, groups, columns, options, remote)

@@ -16,7 +16,7 @@ from torchdali.formats import tfrecord as format
 from torchdali.formats.remote import RemoteOptions
 from torchdali.formats.storage import Bytes, ByteStorage
 from torchdali.graph.nodes import DataNode
-from torchdali.ops._readers._records import Offsets, RecordsDataset, open_containers, record_offsets
+from torchdali.ops._readers._records import Offsets, RecordsDataset, load_offsets, open_containers
 from torchdali.reading.datasets import Dataset, LoaderOptions
 from torchdali.tfrecord import Feature, Features
 
@@ -40,9 +40,9 @@ class TFRecordDataset(RecordsDataset):
     ) -> None:  # fmt: skip
         super().__init__(storages, offsets, arguments)
         self._verify = verify
-        self._names = {name.encode(): place for place, name in enumerate(features)}
+        self._names = {name.encode(): index for index, name in enumerate(features)}
         self._features = features
-        self._extract = [_extractor(name, feature) for name, feature in features.items()]
+        self._extractors = [_create_extractor(name, feature) for name, feature in features.items()]
 
     def parse(self, record: Bytes) -> tuple[Tensor, ...]:
         """Return the features of a record.
@@ -55,9 +55,9 @@ class TFRecordDataset(RecordsDataset):
         if self._verify:
             format.verify(record)
         values = format.find_features(record.data, begin, end, self._names)
-        return tuple(take(record, value) for take, value in zip(self._extract, values, strict=True))
+        return tuple(extract(record, value) for extract, value in zip(self._extractors, values, strict=True))
 
-    def lacks(self, index: int, output: int) -> str:
+    def describe_missing(self, index: int, output: int) -> str:
         """Return a message if a record lacks a feature, and the feature's default is a scalar; otherwise ""."""
         name, feature = list(self._features.items())[output]
         default = self.read(index)[output]
@@ -66,14 +66,14 @@ class TFRecordDataset(RecordsDataset):
         return f"the record {self.info(index)} lacks the feature {name!r}, and its default is a scalar"
 
 
-def _by_name(arguments: Mapping[str, Any], outputs: Sequence[DataNode]) -> dict[str, DataNode]:
+def _name_outputs(arguments: Mapping[str, Any], outputs: Sequence[DataNode]) -> dict[str, DataNode]:
     return dict(zip(arguments["features"], outputs, strict=True))
 
 
 @reader(
     name="readers.tfrecord",
     outputs=lambda arguments: len(arguments["features"]),
-    results=_by_name,
+    results=_name_outputs,
     marks=("view",),
 )
 def tfrecord(
@@ -112,7 +112,7 @@ def tfrecord(
     if verify:
         format.masked_crc32c(b"")  # if the package is missing, raise the error here instead of for each record
     containers = open_containers("tfrecord", path, index_path, use_o_direct, options)
-    offsets = record_offsets(containers, format.parse_index, format.scan, format.index_text)
+    offsets = load_offsets(containers, format.parse_index, format.scan, format.index_text)
     storages = [each.storage for each in containers]
     return TFRecordDataset(storages, offsets, Features.from_argument(features), verify, options)
 
@@ -120,7 +120,7 @@ def tfrecord(
 # ---------------------------------------------------------------- features
 
 
-def _extractor(name: str, feature: Feature) -> Extract:
+def _create_extractor(name: str, feature: Feature) -> Extract:
     if feature.kind == "string":
         return _string_extractor(name, feature)
     return _number_extractor(name, feature)

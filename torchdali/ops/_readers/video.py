@@ -14,7 +14,7 @@ from torchdali.codecs.video_files import VideoFiles, index_file
 from torchdali.declaration.batching import argument_names
 from torchdali.declaration.schema import DType, FilePath, OutputCount, one_of, shares
 from torchdali.formats.storage import file_identity
-from torchdali.ops._readers._clips import ROUNDINGS, Clip, clips, find_videos
+from torchdali.ops._readers._clips import ROUNDINGS, Clip, find_videos, list_clips
 from torchdali.ops._resize import resampling, resize, sizing
 from torchdali.reading.datasets import Dataset, LoaderOptions
 from torchdali.reading.file_lists import list_digest
@@ -31,10 +31,10 @@ class VideoDataset:
 
     Args:
         fill: Color of the frames that pad a clip after the video's end.
-        labels: Return the label of the file.
+        returns_labels: Return the label of the file.
         numbers: Frame numbers to return: ``"scalar"`` for the number of the first frame, ``"sequence"`` for the numbers
             of all frames, or ``"none"``.
-        times: Return the time at which each frame is shown, in seconds.
+        returns_times: Return the time at which each frame is shown, in seconds.
         finish: Function that is applied to the frames; None to return the frames unchanged.
 
     Raises:
@@ -47,15 +47,20 @@ class VideoDataset:
         fill: Tensor,
         files: VideoFiles,
         *,
-        labels: bool,
+        returns_labels: bool,
         numbers: str,
-        times: bool,
+        returns_times: bool,
         finish: Callable[..., Tensor] | None = None,
     ) -> None:
         if not clips:
             raise RuntimeError("no video has enough frames for a sequence")
         self._clips, self._fill, self._files = clips, fill, files
-        self._labels, self._numbers, self._times, self._finish = labels, numbers, times, finish
+        self._returns_labels, self._numbers, self._returns_times, self._finish = (
+            returns_labels,
+            numbers,
+            returns_times,
+            finish,
+        )
 
     def __len__(self) -> int:
         return len(self._clips)
@@ -80,16 +85,16 @@ class VideoDataset:
         with self._files.lend(clip.path) as decoder:
             frames = read_clip(decoder, clip.frames, self._fill)
         frames = frames if self._finish is None else self._finish(frames, **varying)
-        return (frames, *self._known_outputs(clip))
+        return (frames, *self._metadata_outputs(clip))
 
-    def _known_outputs(self, clip: Clip) -> list[Tensor]:
+    def _metadata_outputs(self, clip: Clip) -> list[Tensor]:
         outputs = []
-        if self._labels:
+        if self._returns_labels:
             outputs.append(torch.tensor([clip.label], dtype=torch.int32))
         if self._numbers != "none":
             numbers = clip.frames if self._numbers == "sequence" else clip.frames[:1]
             outputs.append(torch.tensor(numbers, dtype=torch.int32))
-        if self._times:
+        if self._returns_times:
             index = index_file(clip.path)
             seconds = [index.seconds(frame) if frame >= 0 else -1.0 for frame in clip.frames]
             outputs.append(torch.tensor(seconds, dtype=torch.float64))
@@ -100,21 +105,24 @@ class VideoDataset:
         return "" if output else self._clips[index].path
 
 
-def _numbers(value: str) -> str:
+def _normalize_frame_numbers(value: str) -> str:
     """Return the normalized value of ``enable_frame_num``; older versions accepted a bool, which arrives as text."""
     return {"True": "scalar", "False": "none"}.get(value, value)
 
 
-def _outputs(arguments: Mapping[str, Any]) -> int | None:
+def _count_outputs(arguments: Mapping[str, Any]) -> int | None:
     labels = arguments["labels"] is not None or arguments["file_list"] or arguments["file_root"]
     count = (
-        1 + bool(labels) + (_numbers(arguments["enable_frame_num"]) != "none") + bool(arguments["enable_timestamps"])
+        1
+        + bool(labels)
+        + (_normalize_frame_numbers(arguments["enable_frame_num"]) != "none")
+        + bool(arguments["enable_timestamps"])
     )
     return count if count > 1 else None
 
 
-def _layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> tuple[str, ...]:
-    return ("FHWC", *[""] * ((_outputs(arguments) or 1) - 1))
+def _output_layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    return ("FHWC", *[""] * ((_count_outputs(arguments) or 1) - 1))
 
 
 def selection(
@@ -154,7 +162,7 @@ def selection(
     """
 
 
-def _check(length: int, step: int, stride: int, numbers: str, kind: DALIImageType, mode: str) -> None:
+def _check_arguments(length: int, step: int, stride: int, numbers: str, kind: DALIImageType, mode: str) -> None:
     if length < 1 or stride < 1 or not step:
         raise RuntimeError(f"sequence_length, stride and step must be positive, got {length}, {stride} and {step}")
     if numbers not in _NUMBERS:
@@ -165,7 +173,7 @@ def _check(length: int, step: int, stride: int, numbers: str, kind: DALIImageTyp
         raise RuntimeError(f"Invalid pad_mode: {mode!r}; expected one of {', '.join(PAD_MODES)}")
 
 
-def _dataset(
+def _open_dataset(
     arguments: Mapping[str, Any],
     fill: Tensor,
     pad_mode: str,
@@ -175,25 +183,25 @@ def _dataset(
     uniform_sample: bool = False,
     finish: Callable[..., Tensor] | None = None,
 ) -> VideoDataset:
-    chosen = {"adjust_orientation": True, "enable_frame_num": "none", "enable_timestamps": False, "fast": False,
+    options = {"adjust_orientation": True, "enable_frame_num": "none", "enable_timestamps": False, "fast": False,
               "file_list": "", "file_root": "", "filenames": [], "image_type": DALIImageType.RGB, "labels": None,
               "step": -1, "stride": 1, **arguments}  # fmt: skip
-    chosen["enable_frame_num"] = _numbers(chosen["enable_frame_num"])
-    length, step, stride = chosen["sequence_length"], chosen["step"], chosen["stride"]
-    _check(length, step, stride, chosen["enable_frame_num"], chosen["image_type"], pad_mode)
-    videos, labeled = find_videos(chosen["filenames"], chosen["labels"], chosen["file_root"], chosen["file_list"])
-    sequences = clips(
+    options["enable_frame_num"] = _normalize_frame_numbers(options["enable_frame_num"])
+    length, step, stride = options["sequence_length"], options["step"], options["stride"]
+    _check_arguments(length, step, stride, options["enable_frame_num"], options["image_type"], pad_mode)
+    videos, labeled = find_videos(options["filenames"], options["labels"], options["file_root"], options["file_list"])
+    sequences = list_clips(
         videos, length, step if step > 0 else length * stride, stride, pad_mode,
         frames=frames, rounding=rounding, uniform_sample=uniform_sample,
     )  # fmt: skip
-    files = VideoFiles(chosen["image_type"].name, chosen["fast"], chosen["adjust_orientation"])
+    files = VideoFiles(options["image_type"].name, options["fast"], options["adjust_orientation"])
     return VideoDataset(
-        sequences, fill, files, labels=labeled, numbers=chosen["enable_frame_num"],
-        times=chosen["enable_timestamps"], finish=finish,
+        sequences, fill, files, returns_labels=labeled, numbers=options["enable_frame_num"],
+        returns_times=options["enable_timestamps"], finish=finish,
     )  # fmt: skip
 
 
-@reader(name="experimental.readers.video", outputs=_outputs, layout=_layouts, devices=("cpu", "gpu"))
+@reader(name="experimental.readers.video", outputs=_count_outputs, layout=_output_layouts, devices=("cpu", "gpu"))
 def experimental_video(
     *,
     file_list_format: Annotated[str, one_of(_BOUNDS)] = "timestamps",
@@ -232,7 +240,7 @@ def experimental_video(
         raise RuntimeError(
             f"Invalid file_list_rounding: {file_list_rounding!r}; expected one of {', '.join(ROUNDINGS)}"
         )
-    return _dataset(
+    return _open_dataset(
         arguments, fill_frame(fill_value), pad_mode, frames=file_list_format == "frames",
         rounding=ROUNDINGS[file_list_rounding], uniform_sample=uniform_sample,
     )  # fmt: skip
@@ -266,7 +274,7 @@ def legacy_options(
     """
 
 
-def _legacy(arguments: Mapping[str, Any], finish: Callable[..., Tensor] | None = None) -> VideoDataset:
+def _open_legacy_dataset(arguments: Mapping[str, Any], finish: Callable[..., Tensor] | None = None) -> VideoDataset:
     kind, normalized = arguments.get("dtype", torch.uint8), arguments.get("normalized", False)
     if kind not in (torch.uint8, torch.float32):
         raise RuntimeError(f"dtype must be uint8 or float32, got {kind}")
@@ -279,15 +287,15 @@ def _legacy(arguments: Mapping[str, Any], finish: Callable[..., Tensor] | None =
             return frames
         return frames.float().mul_(1 / 255) if normalized else frames.float()
 
-    listed_frames = arguments.get("file_list_frame_num", False)
-    before = arguments.get("file_list_include_preceding_frame", False)
-    return _dataset(
+    bounds_are_frames = arguments.get("file_list_frame_num", False)
+    include_preceding = arguments.get("file_list_include_preceding_frame", False)
+    return _open_dataset(
         arguments, fill_frame([0]), "constant" if arguments.get("pad_sequences") else "none",
-        frames=listed_frames, rounding=(not before, False), finish=convert_frames,
+        frames=bounds_are_frames, rounding=(not include_preceding, False), finish=convert_frames,
     )  # fmt: skip
 
 
-@reader(name="readers.video", outputs=_outputs, layout=_layouts, devices=("cpu", "gpu"))
+@reader(name="readers.video", outputs=_count_outputs, layout=_output_layouts, devices=("cpu", "gpu"))
 def video(
     **arguments: Annotated[Any, shares(selection), shares(legacy_options), shares(LoaderOptions)],
 ) -> Annotated[Dataset, OutputCount(1)]:
@@ -300,10 +308,10 @@ def video(
     Raises:
         RuntimeError: As for `experimental.readers.video`; or the dtype or the number of channels is unsupported.
     """
-    return _legacy(arguments)
+    return _open_legacy_dataset(arguments)
 
 
-@reader(name="readers.video_resize", outputs=_outputs, layout=_layouts, devices=("cpu", "gpu"))
+@reader(name="readers.video_resize", outputs=_count_outputs, layout=_output_layouts, devices=("cpu", "gpu"))
 def video_resize(
     **arguments: Annotated[
         Any,
@@ -325,10 +333,10 @@ def video_resize(
     """
     names = {*argument_names(sizing), *argument_names(resampling)} - {"dtype"}
     constants = {name: value for name, value in arguments.items() if name in names}
-    body: Any = resize
+    resize_operator: Any = resize
 
     def resize_frames(frames: Tensor, **varying: Any) -> Tensor:
-        smaller: Tensor = body.body(frames, layout="FHWC", **{**constants, **varying})
-        return smaller
+        resized: Tensor = resize_operator.body(frames, layout="FHWC", **{**constants, **varying})
+        return resized
 
-    return _legacy(arguments, resize_frames)
+    return _open_legacy_dataset(arguments, resize_frames)

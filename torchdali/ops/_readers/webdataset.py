@@ -23,7 +23,14 @@ from torchdali.formats.manifest import is_manifest
 from torchdali.formats.remote import PendingBytes, RemoteOptions
 from torchdali.formats.storage import ByteStorage
 from torchdali.ops._readers._ranges import MISSING
-from torchdali.ops._readers._records import Indexed, Names, open_containers, over_containers, parse_records, ranges_of
+from torchdali.ops._readers._records import (
+    IndexedContainer,
+    PackedTexts,
+    load_records,
+    map_containers,
+    open_containers,
+    open_ranges,
+)
 from torchdali.reading.datasets import Dataset, Indices, LoaderOptions, Read
 from torchdali.reading.file_lists import list_digest
 
@@ -42,7 +49,7 @@ class WebDataset:
 
     Args:
         files: Index of each sample's archive.
-        places: Offset and size of each output's component, ``(N, outputs, 2)``. The offset of a missing
+        extents: Offset and size of each output's component, ``(N, outputs, 2)``. The offset of a missing
             component is -1.
         names: File names of the components: all outputs of the first sample, then of the second sample, and so on.
     """
@@ -51,28 +58,28 @@ class WebDataset:
         self,
         storages: Sequence[ByteStorage],
         files: npt.NDArray[np.int64],
-        places: npt.NDArray[np.int64],
+        extents: npt.NDArray[np.int64],
         dtypes: Sequence[torch.dtype],
-        names: Names,
+        names: PackedTexts,
         arguments: Mapping[str, Any],
     ) -> None:
         if not len(files):
             raise RuntimeError(f"no samples found in {', '.join(s.path for s in storages)}")
-        self._storages, self._files, self._places = storages, files, places
+        self._storages, self._files, self._extents = storages, files, extents
         self._dtypes, self._names = dtypes, names
-        self._ranges = ranges_of(storages, files, places, arguments)
+        self._range_reader = open_ranges(storages, files, extents, arguments)
         self._identities = [storage.identity for storage in storages]
         self._as_bytes = all(dtype == torch.uint8 for dtype in dtypes)
 
-    runs = property(lambda self: None if self._ranges is None else self._ranges.runs)
-    bytes_ahead = property(lambda self: 0 if self._ranges is None else self._ranges.bytes_ahead)
-    remotes = property(lambda self: () if self._ranges is None else (self._ranges.remote,))
-    is_busy = property(lambda self: self._ranges.is_busy)
+    runs = property(lambda self: None if self._range_reader is None else self._range_reader.runs)
+    bytes_ahead = property(lambda self: 0 if self._range_reader is None else self._range_reader.bytes_ahead)
+    remotes = property(lambda self: () if self._range_reader is None else (self._range_reader.remote,))
+    is_busy = property(lambda self: self._range_reader.is_busy)
 
     def byte_count(self, records: Indices) -> int:
         """Return the total size of samples in bytes."""
-        assert self._ranges is not None
-        return self._ranges.byte_count(records)
+        assert self._range_reader is not None
+        return self._range_reader.byte_count(records)
 
     def __len__(self) -> int:
         return len(self._files)
@@ -82,9 +89,9 @@ class WebDataset:
 
         Return None if all archives are local.
         """
-        if self._ranges is None:
+        if self._range_reader is None:
             return None
-        parts = self._ranges.start(records)
+        parts = self._range_reader.start(records)
         return [partial(self.read, record, part) for record, part in zip(records, parts, strict=True)]
 
     def identity(self, index: int | None = None) -> bytes | None:
@@ -95,7 +102,7 @@ class WebDataset:
         if index is None:
             return list_digest([storage.path for storage in self._storages])
         file = self._identities[self._files.item(index)]
-        return None if file is None else file + self._places[index].tobytes()
+        return None if file is None else file + self._extents[index].tobytes()
 
     def read(self, index: int, pending: Sequence[PendingBytes | None] | None = None) -> tuple[Tensor, ...]:
         """Return the components of a sample.
@@ -108,23 +115,28 @@ class WebDataset:
             RuntimeError: A component cannot be read, or its size is not a multiple of its dtype's size.
         """
         if pending is not None:
-            parts = [_nothing() if part is None else torch.from_numpy(part.bytes()) for part in pending]
+            components = [
+                _empty_component() if component is None else torch.from_numpy(component.bytes())
+                for component in pending
+            ]
         else:
             storage = self._storages[self._files.item(index)]
-            parts = [
-                torch.from_numpy(storage.read(offset, size)) if offset != MISSING else _nothing()
-                for offset, size in self._places[index].tolist()
+            components = [
+                torch.from_numpy(storage.read(offset, size)) if offset != MISSING else _empty_component()
+                for offset, size in self._extents[index].tolist()
             ]
         if self._as_bytes:
-            return tuple(parts)
-        return tuple(self._view_component(index, part, d) for part, d in zip(parts, self._dtypes, strict=True))
+            return tuple(components)
+        return tuple(
+            self._view_component(index, component, d) for component, d in zip(components, self._dtypes, strict=True)
+        )
 
-    def _view_component(self, index: int, part: Tensor, dtype: torch.dtype) -> Tensor:
-        if part.numel() % dtype.itemsize:
+    def _view_component(self, index: int, component: Tensor, dtype: torch.dtype) -> Tensor:
+        if component.numel() % dtype.itemsize:
             raise RuntimeError(
-                f"component size and dtype incompatible: {part.numel()} bytes as {dtype} in {self.info(index)}"
+                f"component size and dtype incompatible: {component.numel()} bytes as {dtype} in {self.info(index)}"
             )
-        return part.view(dtype)
+        return component.view(dtype)
 
     def info(self, index: int, output: int | None = None) -> str:
         """Return the archive of a sample, and the sample's offset.
@@ -134,28 +146,28 @@ class WebDataset:
         """
         if output is not None:
             return self._component_info(index, output)
-        offsets = [offset for offset in self._places[index, :, 0].tolist() if offset != MISSING]
+        offsets = [offset for offset in self._extents[index, :, 0].tolist() if offset != MISSING]
         storage = self._storages[self._files.item(index)]
-        return f"{storage.path} at offset {_place(storage, min(offsets, default=0))}"
+        return f"{storage.path} at offset {_archive_offset(storage, min(offsets, default=0))}"
 
     def _component_info(self, index: int, output: int) -> str:
-        offset = self._places.item(index, output, 0)
+        offset = self._extents.item(index, output, 0)
         if offset == MISSING:
             return ""
-        name = self._names[index * self._places.shape[1] + output]
+        name = self._names[index * self._extents.shape[1] + output]
         storage = self._storages[self._files.item(index)]
-        return f"{storage.path}:{_place(storage, offset)}:{name}"
+        return f"{storage.path}:{_archive_offset(storage, offset)}:{name}"
 
 
-def _place(storage: ByteStorage, offset: int) -> int:
+def _archive_offset(storage: ByteStorage, offset: int) -> int:
     return storage.to_archive_offset(offset) if isinstance(storage, tar.Archive) else offset
 
 
-def _nothing() -> Tensor:
+def _empty_component() -> Tensor:
     return torch.empty(0, dtype=torch.uint8)
 
 
-@reader(name="readers.webdataset", outputs=lambda a: _count(a["ext"]), marks=("encoded", "view"))
+@reader(name="readers.webdataset", outputs=lambda a: _count_outputs(a["ext"]), marks=("encoded", "view"))
 def webdataset(
     *,
     paths: list[FilePath],
@@ -191,9 +203,9 @@ def webdataset(
             found, or an argument is invalid. While the pipeline runs: the size of a component is not a multiple of its
             dtype's size.
     """
-    groups = [_extensions(group, case_sensitive_extensions) for group in ext]
-    policy = _policy(missing_component_behavior)
-    types = _checked_dtypes(dtypes, len(ext))
+    groups = [_split_extensions(group, case_sensitive_extensions) for group in ext]
+    policy = _parse_policy(missing_component_behavior)
+    types = _check_dtypes(dtypes, len(ext))
     if not ext:
         raise RuntimeError("ext must not be empty, otherwise the reader has no outputs")
     if not paths:
@@ -202,23 +214,23 @@ def webdataset(
         raise RuntimeError("The number of index files, if any, must match the number of archives in the dataset")
     containers = open_containers("webdataset", paths, index_paths, options=options)
     fold: Callable[[str], str] = str if case_sensitive_extensions else str.lower
-    archives = over_containers(lambda each: _open_archive(each, groups, policy, fold), containers)
-    opened, places, names = zip(*archives, strict=True)
-    files = np.repeat(np.arange(len(archives)), [len(part) for part in places])
-    members = Names(name.encode(errors="surrogateescape") for part in names for name in part)
-    return WebDataset(opened, files, np.concatenate(places), types, members, options)
+    archives = map_containers(lambda each: _open_archive(each, groups, policy, fold), containers)
+    opened, extents, names = zip(*archives, strict=True)
+    files = np.repeat(np.arange(len(archives)), [len(part) for part in extents])
+    members = PackedTexts(name.encode(errors="surrogateescape") for part in names for name in part)
+    return WebDataset(opened, files, np.concatenate(extents), types, members, options)
 
 
-def _count(ext: Sequence[str]) -> int | None:
+def _count_outputs(ext: Sequence[str]) -> int | None:
     return len(ext) if len(ext) > 1 else None
 
 
-def _extensions(group: str, case_sensitive: bool) -> frozenset[str]:
+def _split_extensions(group: str, case_sensitive: bool) -> frozenset[str]:
     names = group if case_sensitive else group.lower()
     return frozenset(name.strip() for name in names.split(";"))
 
 
-def _policy(behavior: str) -> str:
+def _parse_policy(behavior: str) -> str:
     policy = behavior.lower() or "empty"
     if policy not in _POLICIES:
         raise RuntimeError(
@@ -227,10 +239,10 @@ def _policy(behavior: str) -> str:
     return policy
 
 
-def _checked_dtypes(dtypes: list[Any] | None, count: int) -> list[torch.dtype]:
+def _check_dtypes(dtypes: list[Any] | None, count: int) -> list[torch.dtype]:
     if not dtypes:
         return [torch.uint8] * count
-    types = [_checked_dtype(dtype) for dtype in dtypes]
+    types = [_check_dtype(dtype) for dtype in dtypes]
     if len(types) != count:
         raise RuntimeError(
             f"Number of extensions does not match the number of provided types: {count} and {len(types)}"
@@ -238,30 +250,30 @@ def _checked_dtypes(dtypes: list[Any] | None, count: int) -> list[torch.dtype]:
     return types
 
 
-def _checked_dtype(value: Any) -> torch.dtype:
+def _check_dtype(value: Any) -> torch.dtype:
     try:
         dtype = to_dtype(value)
     except TypeError:
         dtype = None
     if dtype not in _DTYPES:
-        names = ", ".join(str(known).removeprefix("torch.") for known in _DTYPES)
+        names = ", ".join(str(supported).removeprefix("torch.") for supported in _DTYPES)
         raise RuntimeError(f"Unsupported output dtype {value}. Supported types are: {names}")
     return dtype
 
 
 def _open_archive(
-    container: Indexed, groups: Sequence[frozenset[str]], policy: str, fold: Callable[[str], str]
+    container: IndexedContainer, groups: Sequence[frozenset[str]], policy: str, fold: Callable[[str], str]
 ) -> tuple[ByteStorage, npt.NDArray[np.int64], list[str]]:
     storage = container.storage
     if not container.path:
         archive = tar.Archive(storage)
         samples = list(tar.read_samples(archive))
-        return archive.storage, *_places(storage, samples, groups, policy, fold)
-    samples = parse_records(container, tar.parse_index, tar.read_indexable_samples, tar.index_text)
-    return storage, *_places(storage, samples, groups, policy, fold)
+        return archive.storage, *_list_components(storage, samples, groups, policy, fold)
+    samples = load_records(container, tar.parse_index, tar.read_indexable_samples, tar.index_text)
+    return storage, *_list_components(storage, samples, groups, policy, fold)
 
 
-def _places(
+def _list_components(
     storage: ByteStorage,
     samples: list[list[tar.Component]],
     groups: Sequence[frozenset[str]],
@@ -286,18 +298,18 @@ def _places(
             rows.append(row)
             members += names
         elif policy == "error":
-            raise RuntimeError(_underful(storage, sample, row, groups))
+            raise RuntimeError(_describe_missing(storage, sample, row, groups))
     if ambiguous:
         warn(
             f"in {storage.path} several components of a sample match the outputs {sorted(ambiguous)}; the reader "
             f"uses the first"
         )
     _check_extensions(storage, samples, rows, groups, policy)
-    _warn_of_torn_samples(storage, samples)
+    _warn_of_split_samples(storage, samples)
     return np.array(rows, np.int64).reshape(-1, len(groups), 2), members
 
 
-def _underful(
+def _describe_missing(
     storage: ByteStorage,
     sample: Sequence[tar.Component],
     row: Sequence[tuple[int, int]],
@@ -305,10 +317,10 @@ def _underful(
 ) -> str:
     missing = [output for output, (offset, _) in enumerate(row) if offset == MISSING]
     extensions = ", ".join(";".join(sorted(groups[output])) for output in missing)
-    there = ", ".join(extension for extension, *_ in sample)
+    available = ", ".join(extension for extension, *_ in sample)
     return (
         f"Underful sample detected in {storage.path} at offset {sample[0][1]}: outputs {missing} are missing. The "
-        f"sample {tar.split_name(sample[0][3])[0]!r} has {there}, but not {extensions}"
+        f"sample {tar.split_name(sample[0][3])[0]!r} has {available}, but not {extensions}"
     )
 
 
@@ -322,29 +334,29 @@ def _check_extensions(
     """If no file of an archive has a requested extension, warn (policy "empty") or raise RuntimeError."""
     if not samples or any(offset != MISSING for row in rows for offset, _ in row):
         return
-    there = sorted({extension for sample in samples for extension, *_ in sample})
-    more = ", ..." if len(there) > _SHOWN else ""
+    available = sorted({extension for sample in samples for extension, *_ in sample})
+    more = ", ..." if len(available) > _MAX_SHOWN else ""
     text = (
         f"no member of {storage.path} has a requested extension: ext={[';'.join(sorted(g)) for g in groups]}, "
-        f"and the {len(samples)} samples have {', '.join(there[:_SHOWN])}{more}"
+        f"and the {len(samples)} samples have {', '.join(available[:_MAX_SHOWN])}{more}"
     )
     if policy != "empty":
         raise RuntimeError(text)
     warn(text)
 
 
-def _warn_of_torn_samples(storage: ByteStorage, samples: Sequence[Sequence[tar.Component]]) -> None:
+def _warn_of_split_samples(storage: ByteStorage, samples: Sequence[Sequence[tar.Component]]) -> None:
     """Warn about samples whose files are not adjacent in the archive: each group of adjacent files becomes a sample."""
     keys = Counter(tar.split_name(sample[0][3])[0] for sample in samples if sample[0][3])
-    torn = [key for key, count in keys.items() if count > 1]
-    if torn:
+    split = [key for key, count in keys.items() if count > 1]
+    if split:
         warn(
-            f"in {storage.path} the members of {len(torn)} samples aren't adjacent, for example "
-            f"{torn[0]!r}; each run of members is read as a sample. Write the archive with its members sorted by name"
+            f"in {storage.path} the members of {len(split)} samples aren't adjacent, for example "
+            f"{split[0]!r}; each run of members is read as a sample. Write the archive with its members sorted by name"
         )
 
 
-_SHOWN = 8  # maximum number of extensions in a message
+_MAX_SHOWN = 8  # maximum number of extensions in a message
 
 
 def _is_complete(row: Sequence[tuple[int, int]]) -> bool:
