@@ -96,7 +96,7 @@ def test_samples_of_several_values(workers: int) -> None:
 def test_an_error_names_the_record() -> None:
     with build(Images()) as pipe:
         pipe.run()
-        with pytest.raises(KeyError, match=r"sample 3 of batch 1 \(record 7 of Pictures\)"):
+        with pytest.raises(KeyError, match=r"sample 3 of batch 1 \(record 7 of Images\)"):
             pipe.run()
 
 
@@ -104,7 +104,7 @@ def test_an_error_names_the_record() -> None:
 def test_an_error_of_a_worker() -> None:
     with build(Images(), workers=1) as pipe:
         pipe.run()
-        with pytest.raises(KeyError, match=r"record 7 of Pictures"):
+        with pytest.raises(KeyError, match=r"record 7 of Images"):
             pipe.run()
 
 
