@@ -31,14 +31,38 @@ COLLATE = ("Rows", False, ("a note", _notes.not_accelerated_note(_notes.own_func
 SLOW = ("Pictures", True, ("Pictures: read by torchdali", "the fast path isn't built, so ..."))
 CASES = {
     "none": ([], ""),
-    "one": ([(*FAST, 10.0, 1.0)], "1 of 1 loaders accelerated (Pictures); the loops waited 1.0 s of their 10.0 s (10%) for data"),
-    "two of a kind": ([(*FAST, 3.0, 1.0), (*FAST, 1.0, 1.0)], "2 of 2 loaders accelerated (Pictures); the loops waited 2.0 s of their 4.0 s (50%) for data"),
-    "own dataset": ([(*LEFT, 2.0, 2.0)], "0 of 1 loaders accelerated; not accelerated: Rows is your own dataset; the loops waited 2.0 s of their 2.0 s (100%) for data"),
-    "own function": ([(*COLLATE, 2.0, 2.0)], "0 of 1 loaders accelerated; not accelerated: Rows: collate_fn is your own function; the loops waited 2.0 s of their 2.0 s (100%) for data"),
-    "both": ([(*FAST, 6.0, 0.0), (*LEFT, 2.0, 2.0)], "1 of 2 loaders accelerated (Pictures); not accelerated: Rows is your own dataset; the loops waited 2.0 s of their 8.0 s (25%) for data"),
-    "start-up": ([(*FAST, 4.0, 3.0, 2.5)], "1 of 1 loaders accelerated (Pictures); the loops waited 3.0 s of their 4.0 s (75%) for data, 2.5 s of it for start-up"),
-    "no fast path": ([(*SLOW, 4.0, 3.0)] * 2, "2 of 2 loaders accelerated (Pictures); the fast path isn't built: run `torchdali doctor`; the loops waited 6.0 s of their 8.0 s (75%) for data"),
-    "no loop ended": ([(*FAST, 0.0, 0.0)], "1 of 1 loaders accelerated (Pictures); the loops waited 0.0 s of their 0.0 s (0%) for data"),
+    "one": (
+        [(*FAST, 10.0, 1.0)],
+        "1 of 1 loaders accelerated (Pictures); the loops waited 1.0 s of their 10.0 s (10%) for data",
+    ),
+    "two of a kind": (
+        [(*FAST, 3.0, 1.0), (*FAST, 1.0, 1.0)],
+        "2 of 2 loaders accelerated (Pictures); the loops waited 2.0 s of their 4.0 s (50%) for data",
+    ),
+    "own dataset": (
+        [(*LEFT, 2.0, 2.0)],
+        "0 of 1 loaders accelerated; not accelerated: Rows is your own dataset; the loops waited 2.0 s of their 2.0 s (100%) for data",
+    ),
+    "own function": (
+        [(*COLLATE, 2.0, 2.0)],
+        "0 of 1 loaders accelerated; not accelerated: Rows: collate_fn is your own function; the loops waited 2.0 s of their 2.0 s (100%) for data",
+    ),
+    "both": (
+        [(*FAST, 6.0, 0.0), (*LEFT, 2.0, 2.0)],
+        "1 of 2 loaders accelerated (Pictures); not accelerated: Rows is your own dataset; the loops waited 2.0 s of their 8.0 s (25%) for data",
+    ),
+    "start-up": (
+        [(*FAST, 4.0, 3.0, 2.5)],
+        "1 of 1 loaders accelerated (Pictures); the loops waited 3.0 s of their 4.0 s (75%) for data, 2.5 s of it for start-up",
+    ),
+    "no fast path": (
+        [(*SLOW, 4.0, 3.0)] * 2,
+        "2 of 2 loaders accelerated (Pictures); the fast path isn't built: run `torchdali doctor`; the loops waited 6.0 s of their 8.0 s (75%) for data",
+    ),
+    "no loop ended": (
+        [(*FAST, 0.0, 0.0)],
+        "1 of 1 loaders accelerated (Pictures); the loops waited 0.0 s of their 0.0 s (0%) for data",
+    ),
 }
 
 
@@ -71,8 +95,15 @@ def test_steps_have_the_names_and_the_line_of_the_user(tmp_path: Path, name: str
     line = f"test_reports.py:{inspect.currentframe().f_lineno - 1}"  # type: ignore[union-attr]
     list(loader)
     explained, stats = loader.explain(), loader.stats()
-    assert explained.splitlines()[-3:] == [f"For each image, in 2 threads ({line}):", "  1. read ImageFolder", f"  2. {all_names}"]
-    assert {(each.operator, each.line) for each in stats.pipeline.operators} == {("read ImageFolder", line), (few_names, line)}
+    assert explained.splitlines()[-3:] == [
+        f"For each image, in 2 threads ({line}):",
+        "  1. read ImageFolder",
+        f"  2. {all_names}",
+    ]
+    assert {(each.operator, each.line) for each in stats.pipeline.operators} == {
+        ("read ImageFolder", line),
+        (few_names, line),
+    }
     for text in (explained, str(stats)):
         assert "dataloader.py" not in text and not re.search(r"\b_[a-z]|object at|obj\.\.\.", text)
     assert "read by torchdali" not in str(stats) and stats.startup > 0 and stats.waited >= stats.startup
@@ -85,14 +116,24 @@ def test_steps_before_and_after_a_cache(tmp_path: Path) -> None:
     loader = DataLoader(ImageFolder(str(tmp_path), transform), batch_size=4, num_workers=1, cache="1MB")
     list(loader)
     fixed, random = "decode, and transforms before the first random one", "transforms from the first random one on"
-    assert loader.explain().splitlines()[-4:] == ["  1. read ImageFolder", f"  2. {fixed}", "  3. cache='1MB'", f"  4. {random}"]
-    assert {each.operator for each in loader.stats().pipeline.operators} == {f"read ImageFolder + {fixed} + cache", random}
+    assert loader.explain().splitlines()[-4:] == [
+        "  1. read ImageFolder",
+        f"  2. {fixed}",
+        "  3. cache='1MB'",
+        f"  4. {random}",
+    ]
+    assert {each.operator for each in loader.stats().pipeline.operators} == {
+        f"read ImageFolder + {fixed} + cache",
+        random,
+    }
     loader.close()
 
 
 def test_a_cache_that_is_set_later_takes_effect_in_the_next_loop(tmp_path: Path) -> None:
     write_images(tmp_path)
-    loader = DataLoader(ImageFolder(str(tmp_path), v2.Compose([v2.Resize((20, 20)), v2.ToImage()])), batch_size=4, num_workers=1)
+    loader = DataLoader(
+        ImageFolder(str(tmp_path), v2.Compose([v2.Resize((20, 20)), v2.ToImage()])), batch_size=4, num_workers=1
+    )
     list(loader)
     assert not loader.stats().pipeline.caches
     loader.cache = "1MB"
@@ -121,16 +162,42 @@ def test_stats_explain_why_a_loader_is_not_accelerated() -> None:
 
 
 REPORTS = {
-    "more workers": ({1: 10.0, 2: 18.0, 4: 20.0}, 1, 0.02, 4, "Write: DataLoader(..., num_workers=4)  # train.py:3, 2.0 times as fast"),
-    "the smaller one": ({1: 10.0, 2: 19.5, 4: 20.0}, 1, 0.02, 2, "Write: DataLoader(..., num_workers=2)  # train.py:3, 1.9 times as fast"),
-    "the present one": ({1: 10.0, 2: 19.5, 4: 20.0}, 4, 0.02, 4, "Keep num_workers=4; no other number is clearly faster."),
+    "more workers": (
+        {1: 10.0, 2: 18.0, 4: 20.0},
+        1,
+        0.02,
+        4,
+        "Write: DataLoader(..., num_workers=4)  # train.py:3, 2.0 times as fast",
+    ),
+    "the smaller one": (
+        {1: 10.0, 2: 19.5, 4: 20.0},
+        1,
+        0.02,
+        2,
+        "Write: DataLoader(..., num_workers=2)  # train.py:3, 1.9 times as fast",
+    ),
+    "the present one": (
+        {1: 10.0, 2: 19.5, 4: 20.0},
+        4,
+        0.02,
+        4,
+        "Keep num_workers=4; no other number is clearly faster.",
+    ),
     "within noise": ({1: 10.0, 2: 11.0}, 1, 0.15, 1, "Keep num_workers=1; no other number is clearly faster."),
-    "noise": ({1: 10.0, 2: 11.0}, 1, 0.5, 1, "Keep num_workers=1; no other number is clearly faster. Stop other programs and measure again to see more."),
+    "noise": (
+        {1: 10.0, 2: 11.0},
+        1,
+        0.5,
+        1,
+        "Keep num_workers=1; no other number is clearly faster. Stop other programs and measure again to see more.",
+    ),
 }
 
 
 @pytest.mark.parametrize(("rates", "present", "noise", "best", "line"), REPORTS.values(), ids=REPORTS)
-def test_tuning_prints_a_line_to_write(rates: dict[int, float], present: int, noise: float, best: int, line: str) -> None:
+def test_tuning_prints_a_line_to_write(
+    rates: dict[int, float], present: int, noise: float, best: int, line: str
+) -> None:
     report = _reports.WorkerReport(rates, present, noise, "train.py:3")
     assert report.best == best
     *_, said, last = str(report).splitlines()
@@ -180,4 +247,7 @@ def test_a_script_ends_with_the_summary(tmp_path: Path) -> None:
     )  # fmt: skip
     (line,) = (each for each in done.stderr.splitlines() if each.startswith("torchdali run: "))
     expected = "torchdali run: 2 of 3 loaders accelerated (TensorDataset); not accelerated: Odd is an iterable dataset; the loops waited "
-    assert line.startswith(expected) and line.endswith(" for data")
+    assert line.startswith(expected)
+    assert re.search(
+        r" s \(\d+%\) for data(, [\d.]+ s of it for start-up)?$", line
+    )  # the second part on a slow machine
