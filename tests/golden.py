@@ -61,13 +61,13 @@ class StoredResults:
             self._missing()
         if not mode:
             return _raise_or_return(copy.deepcopy(stored[key]))
-        said = answers.stored(_call(ask))
+        result = answers.stored(_call(ask))
         if mode == "write":
-            stored[key] = said
+            stored[key] = result
             self._changed.add(self._path())
-        elif answers.differs(stored[key], said):
-            pytest.fail(f"the real DALI returned {repr(said)[:600]}\nbut the stored result is {repr(stored[key])[:600]}\n{HOW}, if that is correct")
-        return _raise_or_return(said)
+        elif answers.differs(stored[key], result):
+            pytest.fail(f"the real DALI returned {repr(result)[:600]}\nbut the stored result is {repr(stored[key])[:600]}\n{HOW}, if that is correct")
+        return _raise_or_return(result)
 
     def next_of_test(self) -> tuple[str, int]:
         """Return the test's name without its file, and a count: the key of its next call, if that depends on a function."""
@@ -101,10 +101,10 @@ def _call(ask: Callable[[], Any]) -> Any:
         return answers.refusal(error)
 
 
-def _raise_or_return(said: Any) -> Any:
-    if isinstance(said, Refusal):
-        raise said.exception()
-    return said
+def _raise_or_return(result: Any) -> Any:
+    if isinstance(result, Refusal):
+        raise result.exception()
+    return result
 
 
 _all = StoredResults()

@@ -278,8 +278,8 @@ SAID = {
 @pytest.mark.parametrize("name", SAID)
 def test_errors_name_the_format(name):
     pytest.importorskip("soundfile", reason="the extra `audio` is not installed")
-    make_data, said = SAID[name]
-    with pytest.raises(DecodeError, match=f"(?s){said}") as raised:
+    make_data, message = SAID[name]
+    with pytest.raises(DecodeError, match=f"(?s){message}") as raised:
         decoded(np.frombuffer(make_data(), np.uint8))
     assert "does not exist" not in str(raised.value)
 
@@ -290,14 +290,14 @@ def test_a_video_without_audio_is_an_error(tmp_path):
 
 
 def test_an_audio_file_is_not_a_video():
-    for container, said in (("ipod", "a sound, M4A"), ("adts", "a sound, AAC"), ("mp4", "no video stream")):
-        with pytest.raises(DecodeError, match=said):
+    for container, message in (("ipod", "a sound, M4A"), ("adts", "a sound, AAC"), ("mp4", "no video stream")):
+        with pytest.raises(DecodeError, match=message):
             fn.decoders.video(torch.from_numpy(av_encoded("aac", container, SOUND, RATE)))
 
 
-@pytest.mark.parametrize(("data", "said"), [
+@pytest.mark.parametrize(("data", "message"), [
     (b"\0\0\0\x18ftypisom", "MP4, a video or a sound"), (b"\0\0\0\x18ftypM4A ", "a sound, M4A"), (b"\xff\xf1\x50\x80", "a sound, AAC"),
     (b"\xff\xfb\x90\x64", "a sound, MP3"), (b"ID3\4", "a sound, MP3"), (b"caff\0", "a sound, CAF"), (b"\x1a\x45\xdf\xa3", "Matroska or WebM"),
 ])  # fmt: skip
-def test_descriptions_of_unexpected_formats(data, said):
-    assert said in describe_content(data + bytes(40), "image")
+def test_descriptions_of_unexpected_formats(data, message):
+    assert message in describe_content(data + bytes(40), "image")

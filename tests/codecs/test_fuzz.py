@@ -41,27 +41,27 @@ SEEDS: dict[str, list[bytes]] = {
 Change = Callable[[random.Random, bytearray, int], None]
 
 
-def _flip(chance: random.Random, data: bytearray, place: int) -> None:
-    data[place] ^= 1 << chance.randrange(8)
+def _flip(chance: random.Random, data: bytearray, position: int) -> None:
+    data[position] ^= 1 << chance.randrange(8)
 
 
-def _overwrite(chance: random.Random, data: bytearray, place: int) -> None:
+def _overwrite(chance: random.Random, data: bytearray, position: int) -> None:
     new = chance.choice(
         [b"\0", b"\xff", b"\xff\xff\xff\xff", b"\x7f\xff", b"\xff\xda", b"\xff\xd9"]
     )
-    data[place : place + len(new)] = new
+    data[position : position + len(new)] = new
 
 
-def _cut(chance: random.Random, data: bytearray, place: int) -> None:
-    del data[max(16, place) :]
+def _cut(chance: random.Random, data: bytearray, position: int) -> None:
+    del data[max(16, position) :]
 
 
-def _remove(chance: random.Random, data: bytearray, place: int) -> None:
-    del data[place : place + chance.randrange(1, 30)]
+def _remove(chance: random.Random, data: bytearray, position: int) -> None:
+    del data[position : position + chance.randrange(1, 30)]
 
 
-def _repeat(chance: random.Random, data: bytearray, place: int) -> None:
-    data[place:place] = data[place : place + chance.randrange(1, 100)]
+def _repeat(chance: random.Random, data: bytearray, position: int) -> None:
+    data[position:position] = data[position : position + chance.randrange(1, 100)]
 
 
 CHANGES: list[Change] = [_flip, _flip, _overwrite, _cut, _remove, _repeat]

@@ -178,9 +178,9 @@ def test_an_apple_icon_contains_an_image_of_any_mode(mode: str) -> None:
     np.testing.assert_array_equal(images.decode(tensor(data)).numpy(), wanted[:, :, :3])
 
 
-def claiming(data: bytes, place: int, form: str, *numbers: int) -> bytes:
+def claiming(data: bytes, offset: int, form: str, *numbers: int) -> bytes:
     changed = bytearray(data)
-    struct.pack_into(form, changed, place, *numbers)
+    struct.pack_into(form, changed, offset, *numbers)
     return bytes(changed)
 
 
@@ -273,14 +273,14 @@ def damaged() -> Iterator[bytes]:
         for _ in range(chance.choice((1, 1, 2, 4))):
             entry = _entry(chance, data)
             if entry and chance.random() < 0.6:
-                form, place = chance.choice([("H", 2), ("I", 4), ("I", 8), ("H", 8)])
+                form, offset = chance.choice([("H", 2), ("I", 4), ("I", 8), ("H", 8)])
                 value = chance.choice([0, 1, 2, 3, 7, 8, 255, 65535, len(data), chance.randrange(65536)])
-                struct.pack_into("<" + form, data, entry + place, value & 0xFFFF if form == "H" else value)
+                struct.pack_into("<" + form, data, entry + offset, value & 0xFFFF if form == "H" else value)
             elif chance.random() < 0.3:
                 del data[chance.randrange(1, 1 + len(data)) :]
             else:
-                place = chance.randrange(min(len(data), chance.choice((64, 300, 1 << 20))))
-                data[place : place + 4] = chance.randbytes(chance.randrange(1, 6))
+                offset = chance.randrange(min(len(data), chance.choice((64, 300, 1 << 20))))
+                data[offset : offset + 4] = chance.randbytes(chance.randrange(1, 6))
         yield bytes(data)
 
 

@@ -109,7 +109,7 @@ def training(root: Path, how: str = "", marks: str = "", height: int = 0) -> Any
     return images, label, mirror
 
 
-def taken(pipe: Pipeline, count: int) -> list[torch.Tensor]:
+def run_batches(pipe: Pipeline, count: int) -> list[torch.Tensor]:
     return [torch.stack([sample.clone() for sample in batch.samples()]) for _ in range(count) for batch in pipe.run()]
 
 
@@ -119,7 +119,7 @@ def same(found: list[torch.Tensor], wanted: list[torch.Tensor]) -> bool:
 
 @pytest.fixture(scope="module")
 def expected(photos: Path) -> list[torch.Tensor]:
-    return taken(training(photos, num_processes=1), 6)
+    return run_batches(training(photos, num_processes=1), 6)
 
 
 def children(pipe: Pipeline) -> list[psutil.Process]:
@@ -140,7 +140,7 @@ def marks(folder: Path, count: int) -> str:
 @pytest.mark.parametrize("count", [2, 3])
 def test_results_do_not_depend_on_the_processes(photos: Path, expected: Any, count: int) -> None:
     pipe = training(photos, num_processes=count)
-    assert same(taken(pipe, 6), expected)
+    assert same(run_batches(pipe, 6), expected)
     assert f"{count} worker processes, forked" in pipe.explain()
     running = children(pipe)
     assert len(running) == count
@@ -160,9 +160,9 @@ def test_processes_that_start_again(photos: Path, monkeypatch: pytest.MonkeyPatc
             images = fn.flip(images)
         return fn.resize(images, size=[SIZE, SIZE]), label
 
-    wanted = taken(define(enable_conditionals=True, num_processes=1), 6)
+    wanted = run_batches(define(enable_conditionals=True, num_processes=1), 6)
     pipe = define(enable_conditionals=True, num_processes=2, py_start_method="spawn")
-    assert same(taken(pipe, 6), wanted)
+    assert same(run_batches(pipe, 6), wanted)
     assert "2 worker processes, spawned" in pipe.explain()
 
 
@@ -171,7 +171,7 @@ def test_the_work_of_a_lost_process_is_repeated(photos: Path, expected: Any, tmp
     pipe = training(photos, how, marks(tmp_path / "marks", 1), num_processes=2)
     pipe.build()
     running, started = children(pipe), time.monotonic()
-    assert same(taken(pipe, 6), expected)
+    assert same(run_batches(pipe, 6), expected)
     assert time.monotonic() - started < LONGEST
     alive = [child for child in running if child.is_running()]
     assert len(alive) == (2 if how == "slow" else 1)
@@ -188,7 +188,7 @@ def test_a_process_without_memory_loses_no_batch(photos: Path, expected: Any) ->
     victim, started = children(pipe)[0], time.monotonic()
     most = victim.memory_info().vms
     resource.prlimit(victim.pid, resource.RLIMIT_AS, (most, most))  # before it has opened any block of shared memory
-    assert same(taken(pipe, 6), expected)
+    assert same(run_batches(pipe, 6), expected)
     assert time.monotonic() - started < LONGEST
     replaced(pipe, 1)
     running = children(pipe)
@@ -200,8 +200,8 @@ def test_a_sample_that_kills_two_processes_is_an_error(photos: Path, tmp_path: P
     twice = marks(tmp_path / "marks", 2)
     pipe = training(photos, "SIGKILL", twice, 55, num_processes=3, prefetch_queue_depth=1)
     with pytest.raises(PipelineError, match=r"worker process \d \(pid \d+\) .* was killed by SIGKILL"):
-        taken(pipe, 3)
-    assert len(taken(pipe, 4)) == 12  # the third continues
+        run_batches(pipe, 3)
+    assert len(run_batches(pipe, 4)) == 12  # the third continues
     pipe.close()
 
 
@@ -218,11 +218,11 @@ def replaced(pipe: Pipeline, count: int) -> None:
 def test_all_processes_are_replaced(photos: Path, expected: Any) -> None:
     # A batch may be passed to a worker that is dead, too: it has not started the batch, which is not lost.
     pipe = training(photos, num_processes=2)
-    found = taken(pipe, 1)
+    found = run_batches(pipe, 1)
     for round_ in (1, 2):
         for child in children(pipe):
             child.kill()
-        found += taken(pipe, 2)
+        found += run_batches(pipe, 2)
         replaced(pipe, 2 * round_)
         pipe.load_state_dict(state_after(photos, 1 + 2 * round_))
     assert same(found, expected[: len(found)])
@@ -237,14 +237,14 @@ def test_all_processes_are_replaced(photos: Path, expected: Any) -> None:
 @pytest.mark.parametrize("gone", ["nobody", "the server", "the spare"])
 def test_no_batch_is_lost_or_doubled_if_all_processes_are_killed(photos: Path, expected: Any, gone: str) -> None:
     pipe = training(photos, num_processes=3, prefetch_queue_depth=4)
-    found = taken(pipe, 1)
+    found = run_batches(pipe, 1)
     pool = pool_of(pipe)
     first = [server_of(pool), spare_of(pool)]
     if gone != "nobody":
         os.kill(first[gone == "the spare"], signal.SIGKILL)
     for child in children(pipe):
         child.kill()
-    found += taken(pipe, 5)
+    found += run_batches(pipe, 5)
     assert same(found, expected)
     end = time.monotonic() + LONGEST
     while gone != "nobody" and {server_of(pool), spare_of(pool)} & {first[gone == "the spare"]}:
@@ -258,7 +258,7 @@ def test_no_batch_is_lost_or_doubled_if_all_processes_are_killed(photos: Path, e
 
 def test_close_does_not_wait_for_a_suspended_server(photos: Path) -> None:
     pipe = training(photos, num_processes=2)
-    taken(pipe, 1)
+    run_batches(pipe, 1)
     pool = pool_of(pipe)
     pids = [*(child.pid for child in children(pipe)), server_of(pool), spare_of(pool)]
     os.kill(server_of(pool), signal.SIGSTOP)
@@ -293,7 +293,7 @@ def test_a_process_that_cannot_start_reports_the_reason_immediately(
     pipe.build()
     assert time.monotonic() - started < LONGEST
     assert f"one process: a process could not be started: {words}" in pipe.explain()
-    assert same(taken(pipe, 6), expected)
+    assert same(run_batches(pipe, 6), expected)
     pipe.close()
 
 
@@ -325,7 +325,7 @@ def test_processes_have_no_stdin_and_report_it(photos: Path, how: str, monkeypat
 
 def state_after(photos: Path, count: int) -> dict[str, Any]:
     pipe = training(photos, num_processes=1)
-    taken(pipe, count)
+    run_batches(pipe, count)
     return pipe.state_dict()
 
 
@@ -354,21 +354,21 @@ def fed() -> Any:
 
 
 def test_memory_of_a_replaced_process_is_not_reused() -> None:
-    pipe, wanted = fed(num_processes=2), taken(fed(num_processes=1), 40)
-    found = taken(pipe, 3)
+    pipe, wanted = fed(num_processes=2), run_batches(fed(num_processes=1), 40)
+    found = run_batches(pipe, 3)
     buffers = executor_of(pipe).replicas.buffers
     before = count_blocks(buffers)
     children(pipe)[0].kill()
     pool = pool_of(pipe)
     while not pool.replaced:
-        found += taken(pipe, 1)
-    found += taken(pipe, 6)
+        found += run_batches(pipe, 1)
+    found += run_batches(pipe, 6)
     end = time.monotonic() + LONGEST
     while min(buffers._memory) < before:  # a batch in flight may have held a block
         assert time.monotonic() < end
-        found += taken(pipe, 1)
+        found += run_batches(pipe, 1)
     after = count_blocks(buffers)
-    found += taken(pipe, 10)
+    found += run_batches(pipe, 10)
     assert count_blocks(buffers) <= after + 2
     assert same(found[: len(wanted)], wanted[: len(found)])
     pipe.close()
@@ -394,31 +394,31 @@ def test_a_process_without_blocks_receives_data_over_the_pipe(
         images = fn.decoders.image(fn.external_source(lambda: given))
         return fn.resize(images, size=[8, 8])
 
-    wanted = taken(define(num_processes=1), 2)
+    wanted = run_batches(define(num_processes=1), 2)
     pipe = define(num_processes=2)
     pipe.build()
     for worker in pool_of(pipe).workers:
         worker.blocks = Forgetful()
-    assert same(taken(pipe, 2), wanted)
+    assert same(run_batches(pipe, 2), wanted)
     pipe.close()
 
 
 def test_pipelines_share_the_server(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = training(photos, num_processes=2)
-    wanted = taken(first, 2)
+    wanted = run_batches(first, 2)
 
     @pipeline_def(batch_size=4, num_threads=2, device_id=None)
     def define() -> Any:
         return fn.resize(fn.decoders.image(fn.readers.file(file_root=str(photos))[0]), size=[8, 8])
 
-    alone = taken(define(num_processes=1), 2)
+    alone = run_batches(define(num_processes=1), 2)
     second = define(num_processes=2)
-    assert same(taken(second, 2), alone)
+    assert same(run_batches(second, 2), alone)
     assert "2 worker processes, spawned" in second.explain()
     servers = {child.ppid() for pipe in (first, second) for child in children(pipe)}
     assert len(servers) == 1
     first.close()
-    assert same(taken(second, 2), taken(define(num_processes=1), 4)[2:])
+    assert same(run_batches(second, 2), run_batches(define(num_processes=1), 4)[2:])
     second.close()
     gone([*servers])
     assert len(wanted) == 6
@@ -486,7 +486,7 @@ def test_warnings_are_shown_once_on_the_users_line(photos: Path) -> None:
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("default")
         pipe = define(num_processes=2)
-        taken(pipe, 6)
+        run_batches(pipe, 6)
         pipe.close()
     (warning,) = [each for each in seen if "multiply both by 255" in str(each.message)]
     assert warning.filename == __file__
@@ -509,11 +509,11 @@ def test_nothing_remains(photos: Path) -> None:
 
 def test_memory_is_reused() -> None:
     pipe = fed(num_processes=2)
-    taken(pipe, 6)
+    run_batches(pipe, 6)
     replicas = executor_of(pipe).replicas
     views = [worker.views for worker in replicas.pool.workers]
     before = count_blocks(replicas.buffers), descriptors()
-    taken(pipe, 60)
+    run_batches(pipe, 60)
     most = 8 if has_gil() else 16  # without the GIL, memory that another thread drops is returned later
     assert count_blocks(replicas.buffers) <= 6
     blocks = [view._blocks for view in views]
@@ -523,7 +523,7 @@ def test_memory_is_reused() -> None:
     assert sum(len(view._loans) for view in views) >= 20
     assert descriptors() <= before[1] + 2  # held blocks have no descriptor
     del held
-    taken(pipe, 20)
+    run_batches(pipe, 20)
     assert max(map(len, blocks)) <= most
     pipe.close()
 
@@ -535,7 +535,7 @@ def test_shared_memory_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     allocate = os.posix_fallocate
     monkeypatch.setattr(os, "posix_fallocate", full)
     with pytest.raises(MemoryError, match=r"cannot allocate .* MiB in .* for batches"):  # in the main process or a worker
-        taken(fed(num_processes=2), 4)
+        run_batches(fed(num_processes=2), 4)
     pipe = fed(num_processes=2)
     pipe.build()  # the replicas are copies of a process without shared memory
     with monkeypatch.context() as patch:
@@ -552,7 +552,7 @@ def test_files_replace_missing_shared_memory(
     monkeypatch.delattr(os, "memfd_create", raising=False)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     pipe = training(photos, num_processes=2)
-    assert same(taken(pipe, 6), expected)
+    assert same(run_batches(pipe, 6), expected)
     assert not any(tmp_path.iterdir())
     pipe.close()
 
@@ -751,13 +751,13 @@ def until_processes(executor: Any) -> None:
 
 
 def test_threads_run_batches_until_a_new_server_is_ready(late_processes: None) -> None:
-    wanted = taken(fed(num_processes=1), 60)
+    wanted = run_batches(fed(num_processes=1), 60)
     pipe = fed()
-    found = taken(pipe, 2)
+    found = run_batches(pipe, 2)
     executor = executor_of(pipe)
     assert executor.replicas is None
     until_processes(executor)
-    found += taken(pipe, 20)
+    found += run_batches(pipe, 20)
     assert executor.replicas.pool.workers
     assert all(map(torch.equal, found, wanted))
     closed_at_once = fed()
@@ -778,10 +778,10 @@ def test_processes_may_start_while_a_batch_is_scheduled(
             until_processes(executor_of(pipe))
         return next_keys(reader, *arguments)
 
-    wanted = taken(training(photos, num_threads=2, num_processes=1), 12)
+    wanted = run_batches(training(photos, num_threads=2, num_processes=1), 12)
     pipe.build()
     monkeypatch.setattr(ReaderState, "next_keys", waiting)
-    found = taken(pipe, 12)
+    found = run_batches(pipe, 12)
     assert late == [True]
     assert all(map(torch.equal, found, wanted))
     pipe.close()

@@ -59,35 +59,35 @@ WAYS = {"read": os.O_RDONLY, "write": os.O_RDWR | os.O_CREAT, "rewrite": os.O_RD
 
 
 @pytest.mark.parametrize("way", ["read", "write"])
-@pytest.mark.parametrize("what", PLANTED)
-def test_planted_links_and_pipes_are_not_opened(what: str, way: str, path: Path, folder: int, tmp_path: Path) -> None:
-    if what in ("a device", "a file of somebody else") and not AS_ROOT:
+@pytest.mark.parametrize("planted", PLANTED)
+def test_planted_links_and_pipes_are_not_opened(planted: str, way: str, path: Path, folder: int, tmp_path: Path) -> None:
+    if planted in ("a device", "a file of somebody else") and not AS_ROOT:
         pytest.skip("only root can make it")
     precious = tmp_path / "precious"
     precious.write_bytes(b"precious")
-    plant, reason = PLANTED[what]
+    plant, reason = PLANTED[planted]
     try:
         plant(path, precious)
     except PermissionError:
         pytest.skip("this system does not let it be made")
-    if (what, way) == ("a folder", "read"):
+    if (planted, way) == ("a folder", "read"):
         reason = "must be a regular file"
     with pytest.raises(OSError, match=reason):
         open_own(path.name, WAYS[way], folder)
     assert precious.read_bytes() == b"precious" and not (tmp_path / "new").exists()
 
 
-@pytest.mark.parametrize("what", PLANTED)
-def test_a_written_file_replaces_planted_entries(what: str, path: Path, folder: int, tmp_path: Path) -> None:
-    if what in ("a device", "a file of somebody else") and not AS_ROOT:
+@pytest.mark.parametrize("planted", PLANTED)
+def test_a_written_file_replaces_planted_entries(planted: str, path: Path, folder: int, tmp_path: Path) -> None:
+    if planted in ("a device", "a file of somebody else") and not AS_ROOT:
         pytest.skip("only root can make it")
     precious = tmp_path / "precious"
     precious.write_bytes(b"precious")
     try:
-        PLANTED[what][0](path, precious)
+        PLANTED[planted][0](path, precious)
     except PermissionError:
         pytest.skip("this system does not let it be made")
-    if what == "a folder":
+    if planted == "a folder":
         with pytest.raises(OSError):
             write_atomically(str(path), [b"ours"])
     else:

@@ -15,16 +15,16 @@ seen: list[Any] = []
 
 
 @operator(name="_test_note", over="batch")
-def note(value: Data, /, *, what: Callable[[], Any]) -> Data:
+def note(value: Data, /, *, event: Callable[[], Any]) -> Data:
     """Record a value on the thread that runs the step."""
-    seen.append(what())
+    seen.append(event())
     return value
 
 
 @operator(name="_test_note_sample")
-def note_sample(value: Data, /, *, what: Callable[[], Any]) -> Data:
+def note_sample(value: Data, /, *, event: Callable[[], Any]) -> Data:
     """Record a value on a worker thread."""
-    seen.append(what())
+    seen.append(event())
     return value.clone()
 
 

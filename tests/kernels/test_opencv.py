@@ -209,7 +209,7 @@ def test_planes_are_normalized_in_any_memory_order(
     x = _LIES[lies](image(channels))
     mean, std = tuple(30.0 + 20 * c for c in range(channels)), tuple(50.0 + c for c in range(channels))
     scaling = normalize.affine(mean, std, 1.0, 0.5, channels) if scaled else None
-    monkeypatch.setattr(normalize_opencv, "_CHUNK", 7 * x.shape[1] * channels)
+    monkeypatch.setattr(normalize_opencv, "CHUNK", 7 * x.shape[1] * channels)
     ways = []
     for library in ("opencv", "torch"):
         out = torch.full((channels, *x.shape[:2]), -1.0)
@@ -258,7 +258,7 @@ def test_normalized_bytes_are_written_only_into_the_output(
     x = torch.cat([x, x, x])[: out.shape[0]]
     x = torch.cat([x, x], 1)[:, : out.shape[1]]
     offset = tuple(2.0 * c - 1 for c in range(len(factor)))
-    for name in ("_CHUNK", "PIXELS"):
+    for name in ("CHUNK", "PIXELS"):
         monkeypatch.setattr(normalize_opencv, name, rows * x.shape[1] * 3)
     done = normalize_opencv.normalize_by_opencv(out.numpy()[None], [x.numpy()], factor, offset, [False])
     small_pixels = "pixels" in result and rows == 100

@@ -82,7 +82,7 @@ def pipeline(package: Any, fn: Any, types: Any, name: str, ndim: int, **options:
 
 
 @golden.answered
-def told(library: str, name: str, ndim: int, **options: Any) -> tuple[str, list[tuple[int, ...]]]:
+def read_layout(library: str, name: str, ndim: int, **options: Any) -> tuple[str, list[tuple[int, ...]]]:
     """Return the layout and the shapes of the output."""
     package, fn, types = (importlib.import_module(library + part) for part in ("", ".fn", ".types"))
     pipe = pipeline(package, fn, types, name, ndim, **options)
@@ -94,9 +94,9 @@ def told(library: str, name: str, ndim: int, **options: Any) -> tuple[str, list[
 
 @pytest.mark.parametrize(("name", "ndim"), CASES, ids=str)
 def test_the_layout_of_the_output(name: str, ndim: int) -> None:
-    expected = told("nvidia.dali", name, ndim, prefetch_queue_depth=1)
+    expected = read_layout("nvidia.dali", name, ndim, prefetch_queue_depth=1)
     for debug in (False, True):
-        assert told("torchdali", name, ndim, debug=debug) == expected
+        assert read_layout("torchdali", name, ndim, debug=debug) == expected
 
 
 @pytest.mark.usefixtures("own_operators")

@@ -225,7 +225,7 @@ class Slow(Pretence):
 
 
 @pytest.mark.parametrize(
-    ("takes", "seconds", "most", "said"),
+    ("takes", "seconds", "most", "message"),
     [
         (5.0, 10.0, 10.0, "one measurement of this pipeline takes 5.0 s. Pass more than 44 seconds"),
         (5.0, 60.0, 60.0, "The time limit ended before all settings were tried"),
@@ -235,7 +235,7 @@ class Slow(Pretence):
         (1.0, 10.0, 10.0, "The time limit ended before all settings were tried"),
     ],
 )
-def test_the_search_obeys_the_time_limit(takes: float, seconds: float, most: float, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_search_obeys_the_time_limit(takes: float, seconds: float, most: float, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuning, "Machine", Slow)
     monkeypatch.setattr(tuning, "cores_here", lambda: 2)
     monkeypatch.setattr(tuning, "time", types.SimpleNamespace(monotonic=lambda: Slow.clock))
@@ -243,7 +243,7 @@ def test_the_search_obeys_the_time_limit(takes: float, seconds: float, most: flo
     monkeypatch.setattr(Slow, "takes", takes)
     report = tuning.tune(turned(batch_size=4, num_threads=1).factory, seconds)
     assert Slow.clock <= most
-    assert said in " ".join(report.notes) and (said or not any("time" in note for note in report.notes))
+    assert message in " ".join(report.notes) and (message or not any("time" in note for note in report.notes))
 
 
 def test_a_pipeline_without_a_number_of_threads() -> None:
@@ -308,9 +308,9 @@ def test_the_command(name: str, expected: str, tmp_path: Path, monkeypatch: pyte
     (tmp_path / "script.py").write_text(SCRIPT)
     given = ["angle=30", "batch_size=8", "num_threads=1"] if name == ":training" else []
     status = cli.main(["tune", f"{tmp_path / 'script.py'}{name}", *given])
-    said = capsys.readouterr()
+    message = capsys.readouterr()
     assert status == (name == ":plain")
-    assert (said.out + said.err).splitlines()[-1].startswith(expected)
+    assert (message.out + message.err).splitlines()[-1].startswith(expected)
 
 
 @pytest.mark.slow

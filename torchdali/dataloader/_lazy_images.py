@@ -30,7 +30,7 @@ def make_lazy(image: Any) -> Any:
     if (
         type(image) is JpegImageFile
         and image._mode in ("RGB", "L")
-        and image._size[0] * image._size[1] > _MIN_LAZY_PIXELS
+        and image._size[0] * image._size[1] > MIN_LAZY_PIXELS
     ):
         vars(image)["_scan"] = image.fp.tell()  # type: ignore[union-attr]
         _set_class(image, LazyJpeg)
@@ -370,7 +370,7 @@ class _DecodeHistory:
 
 _history = _DecodeHistory()
 _MAX_LAZY_BYTES = 1 << 26  # bytes; Pillow decodes files of at least this size
-_MIN_LAZY_PIXELS = 1 << 13  # pixels; decoding an image of this size takes no longer than reading its header
+MIN_LAZY_PIXELS = 1 << 13  # pixels; decoding an image of this size takes no longer than reading its header
 
 
 def _read(fp: Any) -> bytearray:

@@ -24,7 +24,7 @@ Images = Bytes | Sequence[Bytes]
 SplitChannels = Callable[[Any, Bytes, bool, list[Bytes]], None]
 
 _MIN_PIXELS = 64  # in pixels; images smaller than a vector register may be rounded differently
-_CHUNK = 1 << 21  # number of values that are processed in one step; most images have fewer values
+CHUNK = 1 << 21  # number of values that are processed in one step; most images have fewer values
 PIXELS = 1 << 18  # number of values up to which intermediate floats stay in the cache
 
 
@@ -83,7 +83,7 @@ def _write_planes(
 ) -> None:
     """Write to a contiguous array ``(N, C, H, W)``: several small images in one step, or a large image in pieces."""
     batch, channels, height, width = results.shape
-    if batch == 1 and channels * height * width <= _CHUNK:  # the most common and fastest case
+    if batch == 1 and channels * height * width <= CHUNK:  # the most common and fastest case
         planes = byte_planes(channels, height, width)
         split(cv2, images[0], mirrored[0], planes)
         for plane, result, (f, o) in zip(planes, results[0], values, strict=True):
@@ -91,8 +91,8 @@ def _write_planes(
         return
     if split is _split_pixels:
         images, mirrored = mirror_small_images(cv2, images, mirrored)
-    count = max(min(_CHUNK // (channels * height * width), batch), 1)
-    pieces = -(-channels * height * width // _CHUNK)
+    count = max(min(CHUNK // (channels * height * width), batch), 1)
+    pieces = -(-channels * height * width // CHUNK)
     rows = -(-height // pieces)
     planes = byte_planes(channels, count * rows, width)
     flat = results.reshape(batch, channels, height * width)

@@ -220,7 +220,7 @@ META = [
 def test_metadata(ten: list[str], options: dict[str, Any]) -> None:
 
     @golden.answered
-    def told(name: str) -> Any:
+    def call_read(name: str) -> Any:
         lib = library(name)
 
         @lib.pipeline_def(batch_size=4, num_threads=1, device_id=None)
@@ -233,7 +233,7 @@ def test_metadata(ten: list[str], options: dict[str, Any]) -> None:
             pipe.reader_meta("Other")
         return pipe.reader_meta("Reader"), pipe.reader_meta(), pipe.epoch_size("Reader"), pipe.epoch_size()
 
-    assert told("torchdali") == told("nvidia.dali")
+    assert call_read("torchdali") == call_read("nvidia.dali")
 
 
 # ---------------------------------------------------------------- io.file.read
