@@ -152,7 +152,7 @@ def _alike(one: list[Result], other: list[Result], way: str) -> None:
 def _forms(name: str) -> set[str]:
     """Return the forms of an operator's batched implementations on the CPU."""
     declared = registry[name]
-    return {"ragged"} & declared.chunks.keys() | ({"tensor"} if declared.takes_tensors else set())
+    return {"ragged"} & declared.chunks.keys() | ({"tensor"} if declared.accepts_tensors else set())
 
 
 @pytest.mark.thin(5, 4)

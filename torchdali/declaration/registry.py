@@ -178,7 +178,7 @@ class Operator:
         return not set(marks).isdisjoint(self.options.marks)
 
     @property
-    def takes_tensors(self) -> bool:
+    def accepts_tensors(self) -> bool:
         """True if the operator can process several samples on the CPU in one call, stacked in one tensor."""
         return "tensor" in self.chunks and not self.only_on_devices
 

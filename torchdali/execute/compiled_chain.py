@@ -384,7 +384,7 @@ class CompiledChain:
             functions=functions,
             per_frame=frames,
             layouts={e: layout for e, (layout, _) in axes.items()},
-            accepts_tensors=self.chain.takes_tensors and all(each.tensor is not None for each in chunk_functions),
+            accepts_tensors=self.chain.accepts_tensors and all(each.tensor is not None for each in chunk_functions),
             chunkable=all(map(can_be_chunk, nodes)) and not any(map(self._is_read_by_user, nodes)),
             allows_single_thread=not has_reader and not any(map(runs_user_code, nodes)),
             ragged=any(each.ragged is not None for each in chunk_functions),

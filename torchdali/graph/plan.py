@@ -63,7 +63,7 @@ class Chain:
     outputs: tuple[DataNode, ...]
 
     @property
-    def takes_tensors(self) -> bool:
+    def accepts_tensors(self) -> bool:
         """True if each operator can process several samples in one call, stacked in one tensor."""
         return all(map(_accepts_tensors, self.nodes))
 
@@ -97,7 +97,7 @@ class Plan:
             parts.append(f"stage {i}")
             parts += [f"  over the batch: {node}" for node in stage.steps]
             if stage.chain is not None:
-                parts.append(f"  for each {'chunk of samples' if stage.chain.takes_tensors else 'sample'}:")
+                parts.append(f"  for each {'chunk of samples' if stage.chain.accepts_tensors else 'sample'}:")
                 parts += [f"    {node}{_where(node)}" for node in stage.chain.nodes]
         return "\n".join(parts)
 
@@ -168,7 +168,7 @@ def choose_kinds(graph: Graph) -> dict[Node, StepKind]:
 
 
 def _accepts_tensors(node: Node) -> bool:
-    return node.operator.takes_tensors and not (node.scope or node.operator.schema.random)
+    return node.operator.accepts_tensors and not (node.scope or node.operator.schema.random)
 
 
 def _choose_separate(chained: Sequence[Node]) -> set[Node]:

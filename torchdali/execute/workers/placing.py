@@ -239,7 +239,7 @@ def _find_obstacle(stage: Stage, readers: Mapping[Node, ReaderState], forked: bo
             return obstacle
         if node in readers and (obstacle := _find_read_obstacle(node, readers[node], is_remote)):
             return obstacle
-    if stage.chain is not None and stage.chain.takes_tensors and has_user_code(stage.chain):
+    if stage.chain is not None and stage.chain.accepts_tensors and has_user_code(stage.chain):
         return "one of your operators processes several samples per call"
     return ""
 
@@ -280,4 +280,4 @@ def _is_worthwhile(planned: Plan, stage: Stage) -> bool:
         sources = {e.source for e in edges(node) if not is_metadata(e)}
         if node.operator.kind in ("reader", "source") or not seen.isdisjoint(sources):
             seen.add(node)
-    return stage.chain is not None and not stage.chain.takes_tensors and not seen.isdisjoint(stage.chain.nodes)
+    return stage.chain is not None and not stage.chain.accepts_tensors and not seen.isdisjoint(stage.chain.nodes)

@@ -249,7 +249,7 @@ def _is_small(nodes: Sequence[Node], values: dict[DataNode, TensorList]) -> bool
 
 def _accepts_batches(node: Node) -> bool:
     declared = node.operator
-    return node.device == "cpu" and (declared.kind == "batch" or declared.takes_tensors)
+    return node.device == "cpu" and (declared.kind == "batch" or declared.accepts_tensors)
 
 
 def _run_one_by_one(nodes: Sequence[Node], values: dict[DataNode, TensorList], size: int) -> None:

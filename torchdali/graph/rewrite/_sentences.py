@@ -14,7 +14,9 @@ __all__ = ["explain_fast_path", "uses_fast_path"]
 
 def uses_fast_path(graph: Graph) -> bool:
     """Return whether the fast path runs all per-sample operators of a graph, from the file to the batch."""
-    chains = [stage.chain for stage in plan(graph).stages if stage.chain is not None and not stage.chain.takes_tensors]
+    chains = [
+        stage.chain for stage in plan(graph).stages if stage.chain is not None and not stage.chain.accepts_tensors
+    ]
     per_sample = [node for chain in chains for node in chain.nodes if node.operator.kind != "reader"]
     are_chains = all(node.operator.name in CHAINS and node.device == "cpu" for node in per_sample)
     return native.library() is not None and bool(per_sample) and are_chains
