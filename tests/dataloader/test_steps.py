@@ -173,7 +173,7 @@ def one_call(chain: Any, sources: list[Any], rngs: Any) -> Any:
 def compare(make: Make, module: Any, pixels: np.ndarray, seed: int, tolerance: int = 0) -> None:
     t = make(module)
     found = inside.compiled(module.Compose([t, module.PILToTensor()]), pixels.shape[2])
-    assert found.transforms is not None, found.unknown
+    assert found.transforms is not None, found.reason
     try:
         walk = inside.drawn(found.transforms, pixels.shape[:2], Rng(7, (0, seed)))
         drawn = [each for _, each in walk.steps] + [walk.drawn] * bool(walk.rest)
@@ -315,7 +315,7 @@ ROWS: dict[str, Make] = {
 def test_sequences_of_steps(name: str, module: Any) -> None:
     """One call of the library on files and pixels equals torchvision's steps, one after another."""
     found = inside.compiled(module.Compose([*ROWS[name](module), module.ToTensor() if module is v1 else module.PILToTensor()]))
-    assert found.transforms is not None, found.unknown
+    assert found.transforms is not None, found.reason
     for seed in range(12):
         source = smooth_image(45 + seed, 71 - 2 * seed)
         data = tensor(encoded(Image.fromarray(source).convert("L") if seed % 4 == 3 else source, "JPEG", quality=92))
@@ -458,7 +458,7 @@ def test_uint8_tensors(name: str, module: Any) -> None:
     for seed, kind in enumerate(("odd", "smooth", "dark")):
         t, pixels = AS_BYTES[name](module), PICTURES[kind]
         found = inside.compiled(module.Compose([module.PILToTensor(), t]))
-        assert found.transforms is not None, found.unknown
+        assert found.transforms is not None, found.reason
         drawn = [each for _, each in inside.drawn(found.transforms, pixels.shape[:2], Rng(7, (0, seed))).steps]
         expected = fixed(t, drawn)(module.PILToTensor()(Image.fromarray(pixels))).numpy().astype(int)
         tolerance = 1 if name == "GaussianBlur" else 0
@@ -492,7 +492,7 @@ WITHOUT: dict[str, Any] = {
 @pytest.mark.parametrize("name", WITHOUT)
 def test_transforms_without_a_rule_fall_back_to_torch(name: str) -> None:
     found = inside.compiled(v1.Compose(WITHOUT[name]))
-    assert found.transforms is None and found.unknown
+    assert found.transforms is None and found.reason
 
 
 def test_channels_of_the_result() -> None:

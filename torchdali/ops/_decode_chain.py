@@ -197,7 +197,7 @@ class _FusedDecoder:
         out: Tensor | None,
         rngs: Sequence[Any] | None,
         values: Columns,
-        room: SharedBuffer | None = None,
+        buffer: SharedBuffer | None = None,
     ) -> ChunkResults:
         """Process several samples in one call of the native library; see `EncodedBody`."""
         count = len(sources)
@@ -210,7 +210,7 @@ class _FusedDecoder:
             size = None if data is None else data.size(self._options.upright)
             programs.append(None if size is None else self._build(size, varying, rng))
         finish = self._finish
-        results = run_programs(files, programs, out, room if finish is None else None)
+        results = run_programs(files, programs, out, buffer if finish is None else None)
         if finish is not None:
             for k, result in enumerate(results):
                 if result is not None:

@@ -256,7 +256,7 @@ def _batch_decoder(constants: Mapping[str, Any], choice: WindowChoice, plan: Pla
         out: Tensor | None,
         rngs: Any,
         values: Mapping[str, Sequence[Any]],
-        room: SharedBuffer | None = None,
+        buffer: SharedBuffer | None = None,
     ) -> ChunkResults:
         table, readable = examine(sources, options), None
         random_words = None if rngs is None else rngs.words()
@@ -274,9 +274,9 @@ def _batch_decoder(constants: Mapping[str, Any], choice: WindowChoice, plan: Pla
         regions = None if choice.is_whole else Table.of(4 * count, np.dtype(np.float64))
         if plan is not None and regions is not None:  # may raise an error, so it comes before the device gets images
             windows, size, regions.rows[:] = plan(_image_sizes(table.rows, options.upright))
-        share = None if room is None or room.share is None or not room.share.is_accepting else room.share
+        share = None if buffer is None or buffer.share is None or not buffer.share.is_accepting else buffer.share
         parts = Parts(table, choice, 0.0 if share is None else load, random_words, windows, regions)
-        images, undecoded = _decode_with_device(options, table.rows, parts, out, room, share)
+        images, undecoded = _decode_with_device(options, table.rows, parts, out, buffer, share)
         numbers = () if regions is None else (*size, *regions.rows.reshape(2, count, 2))
         outputs = (images, *map(torch.from_numpy, numbers))
         if readable is None and not len(undecoded):
@@ -325,7 +325,7 @@ def _decode_with_device(
     files: Files,
     parts: Parts,
     out: Tensor | None,
-    room: SharedBuffer | None,
+    buffer: SharedBuffer | None,
     share: DeviceShare | None,
 ) -> tuple[Sequence[Any], Array]:
     """Decode the images of a chunk, and add the images that the hardware decoder decodes to the device's share.
@@ -333,23 +333,23 @@ def _decode_with_device(
     Args:
         parts: Windows to decode, and the division of the images between CPU and device.
         out: Tensor for the result, used if all images have the same shape as the samples of `out`.
-        room: Buffer for the images; None to allocate memory.
+        buffer: Buffer for the images; None to allocate memory.
         share: The device's share of the batch; None to decode all images on the CPU.
 
     Returns:
         The images, and the indices of the images that the native library couldn't decode.
     """
-    offset = -1 if room is None else room.reserve(parts.pixels)
+    offset = -1 if buffer is None else buffer.reserve(parts.pixels)
     in_place = None if offset >= 0 else _in_place_results(parts, out)
     memory = torch.empty(parts.pixels, dtype=torch.uint8) if offset < 0 and in_place is None else None
-    if room is not None and offset >= 0:
-        address = room.address + offset
+    if buffer is not None and offset >= 0:
+        address = buffer.address + offset
     else:
         address = memory.data_ptr() if memory is not None else out.data_ptr() if out is not None else 0
     failed = parts.do(options, address, share.reserve(parts.copies) if share is not None and parts.shared else 0)
     first = share.add(files, parts.table, parts.shared) if share is not None and parts.shared else 0
-    if room is not None and room.share is not None:
-        room.share.count_examined(len(files))
+    if buffer is not None and buffer.share is not None:
+        buffer.share.count_examined(len(files))
     images: Sequence[Any] = ChunkImages(parts.table, max(offset, 0), first, share) if in_place is None else in_place
     if memory is not None:
         images = [

@@ -178,8 +178,8 @@ def _values(argument: Argument) -> Sequence[Any]:
 
 def _class(operator: Operator) -> str:
     arguments = {line.partition(":")[0]: line for line in _arguments(operator)}
-    placed = [arguments.pop(name) for name in POSITIONAL_ARGUMENTS.get(operator.name, ())]
-    lines = ",\n        ".join(["self", *_positional(operator), *placed, "*", *arguments.values()])
+    positional = [arguments.pop(name) for name in POSITIONAL_ARGUMENTS.get(operator.name, ())]
+    lines = ",\n        ".join(["self", *_positional(operator), *positional, "*", *arguments.values()])
     call = "def __call__(self, *inputs: Any, **arguments: Any) -> Any: ..."
     init = f"def __init__(\n        {lines},\n    ) -> None: ..."
     return f"class {operator.class_name}:\n{doc_text(operator)}\n    {init}\n    {call}"
