@@ -242,21 +242,21 @@ class EncodedBody(Protocol):
         out: torch.Tensor | None,
         rngs: Sequence[Any] | None,
         values: Mapping[str, Sequence[Any]],
-        room: SharedBuffer | None = None,
+        buffer: SharedBuffer | None = None,
     ) -> ChunkResults:
         """Decode several samples.
 
         The method skips samples that it can't decode. The caller processes the skipped samples one by one, so that an
         error names the sample. The result for a decoded sample is a tensor, or `IN_PLACE` if the method has written the
-        sample into `out`, or a pair of an offset in `room` and a shape.
+        sample into `out`, or a pair of an offset in `buffer` and a shape.
 
         Args:
             sources: For each sample, the encoded bytes, a file's path, or None to skip the sample.
             out: Memory ``(N, ...)`` for results that have this shape; None if there is no memory.
             rngs: Random numbers of each sample; None if the operator isn't random.
             values: For each per-sample argument, one value per sample.
-            room: Memory for the other results. For an image that the device will decode, the method stores the encoded
-                bytes with ``room.share``.
+            buffer: Memory for the other results. For an image that the device will decode, the method stores the encoded
+                bytes with ``buffer.share``.
         """
         ...
 
