@@ -103,9 +103,9 @@ def mock_device() -> Iterator[None]:
             (torch.Tensor, "record_stream", lambda self, stream: None),
             (torch.cuda, "Event", _Stream), (torch.cuda, "stream", _Stream), (torch.cuda, "device", _Stream),
             (torch.cuda, "current_stream", lambda device=None: stream),
-            (Parts, "do", skip_decoding), (DeviceStream, "__init__", initialize),
+            (Parts, "decode", skip_decoding), (DeviceStream, "__init__", initialize),
             (native, "status", lambda: status._replace(library=library)),
-            (DeviceStream, "new_stream", lambda self: stream), (_on_device, "available", lambda device: True),
+            (DeviceStream, "new_stream", lambda self: stream), (_on_device, "is_available", lambda device: True),
             (hardware_decoding, "open_engine", lambda *rest: Engine()),
         ):  # fmt: skip
             patches.enter_context(mock.patch.object(owner, name, value))

@@ -178,7 +178,7 @@ def _mock_engine() -> None:
 
     from .device_host import Engine
 
-    setattr(_on_device, "available", lambda device: True)  # noqa: B010
+    setattr(_on_device, "is_available", lambda device: True)  # noqa: B010
     setattr(hardware_decoding, "open_engine", lambda *_: Engine())  # noqa: B010
 
 

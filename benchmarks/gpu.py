@@ -27,9 +27,9 @@ from torch import Tensor
 
 from torchdali import dynamic
 from torchdali._commands import benching
-from torchdali._commands.gpu import PARTS, Found, Measurement, Sizes, inside, measure, pipeline, seconds
-from torchdali.codecs._native import decode_together, examine
-from torchdali.codecs.engines import EngineWork, NvJpeg
+from torchdali._commands.gpu import PARTS, Measurement, Results, Sizes, measure, pipeline, run_measurement, seconds
+from torchdali.codecs._native import decode_jpegs, examine
+from torchdali.codecs.engines import EngineOptions, NvJpeg
 from torchdali.kernels.device.tables import missing_kernel_requirement
 from torchdali.kernels.native import ImageOptions
 
@@ -59,7 +59,7 @@ class _Engine:
         self._stream = _CUDA.Stream()
         _CUDA.synchronize()
         free = _free_memory()
-        self.engine = NvJpeg(EngineWork(len(files), _STATES, fancy))
+        self.engine = NvJpeg(EngineOptions(len(files), _STATES, fancy))
         self.held = free - _free_memory()
 
     def file(self, i: int) -> Tensor:
@@ -89,11 +89,11 @@ def _free_memory() -> float:
     return float(_CUDA.mem_get_info()[0]) / 1e6
 
 
-def path(folder: Path, sizes: Sizes) -> Found:
+def path(folder: Path, sizes: Sizes) -> Results:
     """Tell if nvJPEG decodes, if its pixels are right, what it holds, and what only a real GPU shows."""
     os.environ.setdefault("TORCHDALI_NVJPEG", "1")
     yield "kernels lack", missing_kernel_requirement() or "nothing"
-    files = [torch.from_numpy(np.fromfile(name, np.uint8)) for name in benching.find(folder)[:_FILES]]
+    files = [torch.from_numpy(np.fromfile(name, np.uint8)) for name in benching.find_images(folder)[:_FILES]]
     yield "files", len(files)
     lots = examine(files, ImageOptions(upright=False)).rows["lot"]
     files = [file for file, lot in zip(files, lots.tolist(), strict=True) if lot >= 0]
@@ -117,7 +117,7 @@ def path(folder: Path, sizes: Sizes) -> Found:
 def _check_nvjpeg(files: Sequence[Tensor], fancy: bool, sizes: Sizes) -> Iterator[tuple[str, Any]]:
     engine = _Engine(files, fancy)
     engine.decode(0).synchronize()
-    images, expected = engine.images(0), decode_together(files, False, fancy=fancy)
+    images, expected = engine.images(0), decode_jpegs(files, False, fancy=fancy)
     pairs = [(a, b) for a, b in zip(images, expected, strict=True) if a is not None and b is not None]
     yield "taken", len(pairs)
     yield "of", len(files)
@@ -237,7 +237,7 @@ def _capture_graphs(folder: Path, mode: str, sizes: Sizes) -> str:
 # ---------------------------------------------------------------- training beside a pipeline
 
 
-def trainer(folder: Path, sizes: Sizes) -> Found:
+def trainer(folder: Path, sizes: Sizes) -> Results:
     """Tell what a training loop and a pipeline in its process cost each other: launches, and steps of a network."""
     pipe = pipeline(folder, "mixed", sizes)
     for _ in range(3):
@@ -300,7 +300,7 @@ def _network(sizes: Sizes) -> Callable[[Tensor, Tensor], None]:
 # ---------------------------------------------------------------- operators and kernels
 
 
-def operators(folder: Path, sizes: Sizes) -> Found:
+def operators(folder: Path, sizes: Sizes) -> Results:
     """Compare every operator on CUDA with the CPU: levels or shares of the greatest value, or how it fails."""
     from tests.calls import calls
     from tests.pretend.cases import NOT_HERE, run
@@ -341,7 +341,7 @@ def _find_difference(a: Any, b: Any) -> float:
     return worst
 
 
-def kernels(folder: Path, sizes: Sizes) -> Found:
+def kernels(folder: Path, sizes: Sizes) -> Results:
     """Compare the kernels for batches with their bodies in torch, on ragged images; and time them."""
     from torchdali.kernels.device.resize import Regions, resize_batch
     from torchdali.kernels.resample.weights import RADIUS
@@ -383,7 +383,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the parts; return 1 if one failed."""
     arguments = sys.argv[1:] if arguments is None else arguments
     if len(arguments) == 2 and arguments[1] in ALL:  # started by `measure`
-        inside(ALL[arguments[1]], Path(arguments[0]), Sizes())
+        run_measurement(ALL[arguments[1]], Path(arguments[0]), Sizes())
         return 0
     options = _parse_arguments(arguments)
     chosen = {name: ALL[name] for name in options.parts}

@@ -221,7 +221,7 @@ def _check_modes(case: Case, found: list[Result], over_batch: bool) -> None:
     same(found, case.run_eagerly(), "eager TensorList")
     if case.is_dynamic:
         same(found, case.in_dynamic_mode(), "dynamic mode")
-    is_separable = not over_batch and registry[case.name].chosen(case.arguments).is_separable(case.arguments)
+    is_separable = not over_batch and registry[case.name].select_variant(case.arguments).is_separable(case.arguments)
     if case.inputs and is_separable:
         _check_parts(case, found)
     elif case.inputs and all(case.shapes(i) == case.shapes(0) for i in range(case.size)):
@@ -286,7 +286,7 @@ class Case:
     def is_dynamic(self) -> bool:
         """Return True if the dynamic mode has the operator."""
         operator = registry[self.name]
-        return not (operator.hidden or operator.instead or "seed" in self.arguments)
+        return not (operator.hidden or operator.replacement or "seed" in self.arguments)
 
     def in_dynamic_mode(self) -> list[Result]:
         """Call the operator on batches of `torchdali.dynamic`."""

@@ -112,7 +112,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
         def stays_of_tests(stage: Any, readers: Any, forked: bool) -> str:
             chained = () if stage.chain is None else stage.chain.nodes
-            modules = {n.operator.body.__module__ for n in (*stage.steps, *chained)}
+            modules = {n.operator.implementation.__module__ for n in (*stage.steps, *chained)}
             if any(module.startswith("tests.") for module in modules):
                 return "an operator of the tests shares memory with them"
             return stays(stage, readers, forked)

@@ -20,7 +20,7 @@ IN_MEMORY = [name for name in {**CALLS, **FLOATS} if not re.search(r"\b(folder|j
 
 def test_every_operator_has_a_row() -> None:
     """Operators without a public name have their own tests."""
-    ours = [name for name, o in registry.items() if o.is_ours and not (o.hidden or o.instead)]
+    ours = [name for name, o in registry.items() if o.is_ours and not (o.hidden or o.replacement)]
     assert not [name for name in ours if not calls(name)], "give it a row in tests/calls.py"
 
 
@@ -28,7 +28,7 @@ def test_every_row_is_of_an_operator() -> None:
     assert {*CALLS, *FLOATS} <= registry.keys()
 
 
-@pytest.mark.parametrize("name", [name for name in IN_MEMORY if name not in ELSEWHERE and not registry[name].instead])
+@pytest.mark.parametrize("name", [name for name in IN_MEMORY if name not in ELSEWHERE and not registry[name].replacement])
 def test_a_row_calls_its_operator(name: str) -> None:
     for call in calls(name):
         with warnings.catch_warnings(), Pipeline(1, 1, None):

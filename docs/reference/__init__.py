@@ -130,10 +130,10 @@ def _page(family: Family) -> str:
 def members() -> dict[str, list[str]]:
     """Return the operators' names by page: operators that the family lists, and other operators of the same modules."""
     names = {family.page: family.names for family in FAMILIES}
-    pages = {registry[name].body.__module__: page for page, each in reversed(names.items()) for name in each}
+    pages = {registry[name].implementation.__module__: page for page, each in reversed(names.items()) for name in each}
     listed = {name for each in names.values() for name in each}
     for operator in registry.values():
-        page = pages.get(operator.body.__module__)
+        page = pages.get(operator.implementation.__module__)
         if page and operator.name not in listed and is_public(operator) and not is_alias(operator):
             names[page].append(operator.name)
     return names
@@ -141,7 +141,7 @@ def members() -> dict[str, list[str]]:
 
 def _summary(operator: Operator) -> str:
     """Return the first paragraph of an operator's description."""
-    text = _sections(inspect.getdoc(operator.body) or "")[""].partition("\n\n")[0]
+    text = _sections(inspect.getdoc(operator.implementation) or "")[""].partition("\n\n")[0]
     return " ".join(text.split()).replace("|", "\\|")
 
 
@@ -152,17 +152,17 @@ def is_public(operator: Operator) -> bool:
 
 def is_alias(operator: Operator) -> bool:
     """Return True if an operator is only a deprecated name of another operator."""
-    return operator.instead in registry and registry[operator.instead].body is operator.body
+    return operator.replacement in registry and registry[operator.replacement].implementation is operator.implementation
 
 
 def _entry(operator: Operator) -> str:
-    sections = _sections(inspect.getdoc(operator.body) or "")
+    sections = _sections(inspect.getdoc(operator.implementation) or "")
     sections.pop("Args", None)
     described = {name: _plain(text) for name, text in descriptions(operator).items()}
     arguments = _in_order(operator)
     text = [f"## {operator.name}\n", f"```py\n{_signature(operator, arguments)}\n```\n"]
-    if operator.instead:
-        text.append(f"Deprecated: use {_link(operator.instead)}.\n")
+    if operator.replacement:
+        text.append(f"Deprecated: use {_link(operator.replacement)}.\n")
     text += [sections.pop("") + "\n", *_example(operator.name), _devices(operator) + "\n"]
     text += [_input(each, described) for each in operator.schema.inputs]
     text += [_argument(each, described) for each in arguments]
@@ -179,7 +179,7 @@ def _example(name: str) -> list[str]:
 
 
 def _alias(operator: Operator) -> str:
-    return f"- `fn.{operator.name}`, `ops.{_class(operator)}`: {_link(operator.instead)}"
+    return f"- `fn.{operator.name}`, `ops.{_class(operator)}`: {_link(operator.replacement)}"
 
 
 def _link(name: str) -> str:
@@ -218,7 +218,7 @@ def _signature(operator: Operator, arguments: list[Argument]) -> str:
     inputs = [f"*{i.name}" if i.variadic else f"{i.name}{'=None' if i.optional else ''}" for i in schema.inputs]
     inputs += ["/"] if inputs and not schema.variadic else []
     star = ["*"] if arguments and not schema.variadic else []
-    named = [a.name if a.required else f"{a.name}={_value(a.shown)}" for a in arguments]
+    named = [a.name if a.required else f"{a.name}={_value(a.dali_default)}" for a in arguments]
     parts = ", ".join([*inputs, *star, *(part.replace(" ", "\0") for part in named)])
     call = f"fn.{operator.name}({parts})"
     if len(call) > 88:
@@ -242,9 +242,9 @@ def _class(operator: Operator) -> str:
 
 
 def _input(operand: InputSpec, described: dict[str, str]) -> str:
-    takes = operand.takes
-    layouts = "image layouts" if takes.layouts == IMAGE_LAYOUTS else " ".join(takes.layouts)
-    limits = [layouts, " ".join(str(d).removeprefix("torch.") for d in takes.dtypes)]
+    constraints = operand.constraints
+    layouts = "image layouts" if constraints.layouts == IMAGE_LAYOUTS else " ".join(constraints.layouts)
+    limits = [layouts, " ".join(str(d).removeprefix("torch.") for d in constraints.dtypes)]
     facts = ["input", *(["optional"] if operand.optional else []), *filter(None, limits)]
     return _line(operand.name, facts, described.get(operand.name, ""))
 
@@ -253,7 +253,7 @@ def _argument(argument: Argument, described: dict[str, str]) -> str:
     base, marks, _ = split(argument.annotation)
     facts = [_type(base, marks)]
     facts += [f"per {argument.edge.removesuffix('s')}"] if argument.edge else []
-    facts.append("required" if argument.required else f"default `{_value(argument.shown)}`")
+    facts.append("required" if argument.required else f"default `{_value(argument.dali_default)}`")
     return _line(argument.name, facts, described.get(argument.name, ""))
 
 

@@ -23,7 +23,7 @@ from torchdali.kernels.limits import limit_pixels
 
 av = pytest.importorskip("av", reason="the extra `video` is not installed")
 PACKAGE = Path(torchdali.__file__).parent
-OPENING = media._OPENING
+OPENING = media._OPEN_OPTIONS
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import torch
 
 from tests.helpers.encoded_audio import av_encoded, chunk, encoded, flac, speech, wav
 from torchdali import fn
-from torchdali.codecs._mp3 import blocks_alone
+from torchdali.codecs._mp3 import prepend_silent_block
 from torchdali.codecs.audio import decode, decode_part
 from torchdali.errors import DecodeError
 
@@ -192,7 +192,7 @@ def varying(samples, rate=44100):
     file = io.BytesIO()
     soundfile.write(file, samples, rate, format="MP3", subtype="MPEG_LAYER_III", bitrate_mode="VARIABLE", compression_level=0.4)
     data = file.getvalue()
-    size = next(at for at in range(100, 2000) if data[at : at + 2] == data[:2] and len(blocks_alone(array(data[at:]))[0]) > len(data) - at)
+    size = next(at for at in range(100, 2000) if data[at : at + 2] == data[:2] and len(prepend_silent_block(array(data[at:]))[0]) > len(data) - at)
     return data[size:]
 
 

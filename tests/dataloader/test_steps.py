@@ -161,7 +161,7 @@ def image_of(pixels: np.ndarray) -> Image.Image:
 
 
 def ours(chain: Any, data: torch.Tensor, seed: int) -> np.ndarray:
-    made = registry["_picture"].body(data, transforms=chain, rng=Rng(7, (0, seed)))
+    made = registry["_picture"].implementation(data, transforms=chain, rng=Rng(7, (0, seed)))
     return made.numpy()
 
 

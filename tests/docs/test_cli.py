@@ -329,7 +329,7 @@ def test_a_bar_is_drawn_ten_times_a_second_and_at_the_end(monkeypatch: pytest.Mo
 
 
 def test_bench_measures_what_its_pipeline_used(images: Path) -> None:
-    pipeline = benching.build(benching.find(images), batch=4, threads=2, size=32)
+    pipeline = benching.build(benching.find_images(images), batch=4, threads=2, size=32)
     benching.measure(pipeline, 2)
     usage, stats = benching.measure(pipeline, 10), pipeline.stats()
     pipeline.close()

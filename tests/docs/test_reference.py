@@ -134,11 +134,11 @@ def test_every_operator_and_its_arguments_are_described(name: str) -> None:
     assert not missing, (
         f"say in the docstring of {name}, or in those of its shared arguments: {missing}"
     )
-    assert (operator.body.__doc__ or "").strip()
+    assert (operator.implementation.__doc__ or "").strip()
 
 
 def test_every_operator_has_an_example() -> None:
-    needed = {name for name, o in OPERATORS.items() if o.instead not in registry}
+    needed = {name for name, o in OPERATORS.items() if o.replacement not in registry}
     assert not needed - CALLS.keys() and EXAMPLES.keys() >= PICTURES
 
 

@@ -13,7 +13,7 @@ from torchdali import dynamic, fn
 from torchdali.declaration.registry import registry
 from torchdali.declaration.schema import Choices, split
 from torchdali.stubs import dynamic as of_dynamic
-from torchdali.stubs.operators import idle, stubs
+from torchdali.stubs.operators import ignored_arguments, stubs
 
 ROOT = Path(torchdali.__file__).parent
 ALL = {**stubs(), **of_dynamic.stubs()}
@@ -54,9 +54,9 @@ def test_every_argument_is_in_the_stub():
 
 def test_arguments_that_change_nothing_come_last():
     resize = registry["resize"]
-    assert idle(resize) == {"bytes_per_sample_hint", "minibatch_size", "preserve", "temp_buffer_hint"}
+    assert ignored_arguments(resize) == {"bytes_per_sample_hint", "minibatch_size", "preserve", "temp_buffer_hint"}
     lines = stubs()["fn/__init__.pyi"].split("\ndef resize(\n")[1].split("\n) ->")[0].splitlines()
-    assert [line.split(":")[0].strip() for line in lines[-4:]] == sorted(idle(resize))
+    assert [line.split(":")[0].strip() for line in lines[-4:]] == sorted(ignored_arguments(resize))
 
 
 def test_stubs_have_the_docstrings():

@@ -88,7 +88,7 @@ def test_correct_lines_run(tmp_path: Path) -> None:
 def test_help_describes_every_argument() -> None:
     missing = {}
     for operator in registry.values():
-        if operator.hidden or not operator.body.__module__.startswith("torchdali."):
+        if operator.hidden or not operator.implementation.__module__.startswith("torchdali."):
             continue
         text = inspect.getdoc(operator.function) or ""
         arguments = [a.name for a in operator.schema.arguments.values() if not a.hidden]

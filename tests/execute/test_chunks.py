@@ -275,7 +275,7 @@ def test_arguments_of_a_batched_implementation() -> None:
 def test_batched_implementations_declare_existing_arguments() -> None:
     for name, declared in registry.items():
         known = {*declared.schema.arguments, "out", "empty", "of"}
-        known |= {"layout"} if declared.schema.wants_layout else set()
+        known |= {"layout"} if declared.schema.needs_layout else set()
         known |= {"rng"} if declared.schema.random else set()
         for form, body in declared.chunks.items():
             tree = ast.parse(textwrap.dedent(inspect.getsource(body))) if form != "encoded" else ast.Module([], [])
@@ -289,7 +289,7 @@ def test_samples_run_one_by_one_if_an_implementation_rejects_per_sample_argument
     takes: tuple[str, ...], chunks: Counter[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     factors = np.linspace(0.5, 1.5, SIZE, dtype=np.float32)
-    monkeypatch.setitem(registry["brightness"].takes, "tensor", frozenset(takes))
+    monkeypatch.setitem(registry["brightness"].chunk_arguments, "tensor", frozenset(takes))
     pipe = pipeline(lambda data: fn.brightness(data, brightness=fn.external_source(lambda: factors)))
     for _ in range(4):
         pipe.run()

@@ -133,13 +133,13 @@ def test_chunks_change_nothing(
 
 def test_batched_implementations_run_in_pipelines_with_conditionals(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
-    of_tensors = ChunkFunction._of_tensors
+    of_tensors = ChunkFunction._run_stacked
 
     def counted(self: Any, body: Any, inputs: Any, *rest: Any) -> Any:
         sizes.append(len(inputs[0]))
         return of_tensors(self, body, inputs, *rest)
 
-    monkeypatch.setattr(ChunkFunction, "_of_tensors", counted)
+    monkeypatch.setattr(ChunkFunction, "_run_stacked", counted)
     with contextlib.closing(_pipe(_flipped)) as pipe:
         pipe.run()
     assert SIZE in sizes, "what follows the branches"

@@ -18,7 +18,7 @@ from tests.helpers.native import native_codecs
 from tests.pretend import accelerator, inner
 from torchdali import fn, pipeline_def
 from torchdali.codecs import engines
-from torchdali.codecs.engines import DEFAULT_SHARE, BatchDecoder, EngineWork, available
+from torchdali.codecs.engines import DEFAULT_SHARE, BatchDecoder, EngineOptions, is_available
 from torchdali.execute import hardware_decoding
 from torchdali.kernels.native import ImageOptions, library
 from torchdali.tensors.buffer_pool import BufferPool
@@ -58,7 +58,7 @@ def write_images(folder: Path) -> list[str]:
 
 
 def is_chosen(data: torch.Tensor, share: float, upright: bool = False) -> bool:
-    return 0 <= int(native_codecs.examine([data], ImageOptions(upright=upright)).rows["lot"][0]) < native_codecs.lots_of(share)
+    return 0 <= int(native_codecs.examine([data], ImageOptions(upright=upright)).rows["lot"][0]) < native_codecs.lot_limit(share)
 
 
 class CountingDecoder:
@@ -66,7 +66,7 @@ class CountingDecoder:
 
     decoded = 0
 
-    def __init__(self, device: torch.device, work: EngineWork) -> None:
+    def __init__(self, device: torch.device, work: EngineOptions) -> None:
         self._decoder = BatchDecoder(CPU, work)
 
     def decode(self, images: Any, into: Any, state: int, stream: int) -> None:
@@ -299,8 +299,8 @@ def test_buffers_are_reused_after_their_event_was_observed() -> None:
 
 
 def test_the_engine_is_for_cuda_and_some_files(tmp_path: Path) -> None:
-    assert not available(CPU)
-    assert available(torch.device("cuda", 0))
+    assert not is_available(CPU)
+    assert is_available(torch.device("cuda", 0))
     chosen = {Path(f).name: is_chosen(torch.from_numpy(np.fromfile(f, np.uint8)), 1.0) for f in write_images(tmp_path)}
     assert [name for name, yes in chosen.items() if not yes] == ["cmyk.jpg", "progressive.jpg", "png.png", "deep.png"]
     assert not is_chosen(torch.tensor([255, 216, 255], dtype=torch.uint8), 1.0)
@@ -339,19 +339,19 @@ def test_the_engine_prepares_for_its_share() -> None:
 def test_a_device_without_an_engine_is_queried_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
 
-    def fails(device: torch.device, work: EngineWork) -> None:
+    def fails(device: torch.device, work: EngineOptions) -> None:
         calls.append(device)
         raise RuntimeError("no engine")
 
     gpu = torch.device("cuda", 0)
     monkeypatch.setattr(engines, "BatchDecoder", fails)
     monkeypatch.delenv("TORCHDALI_NVJPEG", raising=False)
-    assert available(gpu)
+    assert is_available(gpu)
     with pytest.raises(RuntimeError, match="no engine"):
-        engines.open_engine(gpu, EngineWork(4))
-    assert not available(gpu) and available(torch.device("cuda", 1)) and calls == [gpu]
+        engines.open_engine(gpu, EngineOptions(4))
+    assert not is_available(gpu) and is_available(torch.device("cuda", 1)) and calls == [gpu]
 
 
 @pytest.mark.parametrize(("code", "words"), [(4, "JPEG not supported (4)"), (5, "allocation failed (5)"), (7, "the GPU has no JPEG engine (7)"), (99, "status 99")])
 def test_messages_of_nvjpeg(code: int, words: str) -> None:
-    assert engines._words(code) == words
+    assert engines._describe_status(code) == words

@@ -32,4 +32,4 @@ def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(MissingExtraError, match="verifying the checksums of TFRecord files needs the package 'google-crc32c'"):
         tfrecord.write_record(io.BytesIO(), b"abc")
     with pytest.raises(MissingExtraError):
-        fn.readers.tfrecord.body(path=["none"], features={"image": FixedLenFeature((), string, "")}, verify=True)
+        fn.readers.tfrecord.implementation(path=["none"], features={"image": FixedLenFeature((), string, "")}, verify=True)

@@ -82,19 +82,19 @@ def per_sample_calls(patch: pytest.MonkeyPatch, note: Callable[..., None]) -> No
     """Call ``note(inputs)`` for each chunk whose samples an operator runs one by one."""
     from torchdali.calls.chunk_function import ChunkFunction
 
-    in_turn = ChunkFunction._in_turn
+    in_turn = ChunkFunction._run_one_by_one
 
     def noted(function: Any, inputs: Any, *rest: Any) -> Any:
         note(inputs)
         return in_turn(function, inputs, *rest)
 
-    patch.setattr(ChunkFunction, "_in_turn", noted)
+    patch.setattr(ChunkFunction, "_run_one_by_one", noted)
 
 
 def decodes_by_hardware(patch: pytest.MonkeyPatch, can: Callable[[Any], bool] = lambda device: True) -> None:
     """Let pipelines treat every device, or the devices that a function selects, as able to decode JPEGs."""
     patch.setattr("torchdali.codecs.engines.refusals", {})
-    patch.setattr("torchdali.graph.rewrite._on_device.available", can)
+    patch.setattr("torchdali.graph.rewrite._on_device.is_available", can)
 
 
 def with_blocks_from(patch: pytest.MonkeyPatch, pool: type, size: int) -> None:

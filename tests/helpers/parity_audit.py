@@ -123,8 +123,8 @@ def demanded(operator: Operator) -> Coverage:
         return NARROW[operator.name][0]
     if not operator.schema.inputs or operator.schema.inputs[0].optional:
         return Coverage(6)
-    takes = operator.schema.inputs[0].takes
-    return Coverage(6, min(3, len(takes.dtypes) or 3), min(2, len(takes.layouts) or 2))
+    constraints = operator.schema.inputs[0].constraints
+    return Coverage(6, min(3, len(constraints.dtypes) or 3), min(2, len(constraints.layouts) or 2))
 
 
 def far(cases: Iterable[Case]) -> dict[str, Distance]:
@@ -147,7 +147,7 @@ def short(
     counts = covered(cases)
     found: dict[str, tuple[Coverage, Coverage]] = {}
     for name, operator in operators.items():
-        if operator.hidden or operator.instead or name in ELSEWHERE or operator.kind in _ALONE:
+        if operator.hidden or operator.replacement or name in ELSEWHERE or operator.kind in _ALONE:
             continue
         got, must = counts.get(name, Coverage()), demanded(operator)
         if got.arguments < must.arguments or got.types < must.types or got.layouts < must.layouts:

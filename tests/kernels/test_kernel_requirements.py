@@ -48,7 +48,7 @@ def test_without_the_requirements_there_are_no_kernels(monkeypatch: pytest.Monke
         warnings.simplefilter("always")
         assert not any(tables.has_kernels(CUDA) for _ in range(3))
     assert [words in str(each.message) for each in said] == [True] * bool(words)
-    finding = doctoring._kernels()
+    finding = doctoring._check_kernels()
     assert finding.state is doctoring.ComponentState.MISSING
     assert (words or "Triton") in str(finding) and "one by one" in str(finding)
 

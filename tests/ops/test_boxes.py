@@ -273,7 +273,7 @@ def test_the_number_of_outputs() -> None:
 
 def test_a_sample_does_not_depend_on_its_batch() -> None:
     batch = [some_boxes(count, count) for count in (3, 0, 9, 1, 5)]
-    body = fn.random_bbox_crop.body
+    body = fn.random_bbox_crop.implementation
     arguments = {
         "scaling": [0.2, 1.0],
         "aspect_ratio": [0.5, 2.0],

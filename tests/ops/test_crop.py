@@ -24,7 +24,7 @@ Array = npt.NDArray[Any]
 RGB: dict[str, Any] = {"mean": [123.675, 116.28, 103.53], "std": [58.395, 57.12, 57.375]}
 
 
-CROP, NORMALIZE = registry["crop"].body, registry["crop_mirror_normalize"].body
+CROP, NORMALIZE = registry["crop"].implementation, registry["crop_mirror_normalize"].implementation
 
 
 def batch(image: Array, layout: str) -> TensorList:

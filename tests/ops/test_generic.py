@@ -166,10 +166,10 @@ def test_a_device_is_needed_for_gpu() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: fn.constant.body(idata=[1], fdata=[1.0], size=1), "either fdata or idata"),
-        (lambda: fn.constant.body(idata=[1, 2], shape=[3], size=1), "got 2 values"),
-        (lambda: fn.ones.body(shape=[2], layout="HW", size=1), "2 dimensions, but the shape"),
-        (lambda: fn.zeros.body(shape=[-2], size=1), "must not be negative"),
+        (lambda: fn.constant.implementation(idata=[1], fdata=[1.0], size=1), "either fdata or idata"),
+        (lambda: fn.constant.implementation(idata=[1, 2], shape=[3], size=1), "got 2 values"),
+        (lambda: fn.ones.implementation(shape=[2], layout="HW", size=1), "2 dimensions, but the shape"),
+        (lambda: fn.zeros.implementation(shape=[-2], size=1), "must not be negative"),
         (lambda: fn.full(torch.zeros(3), shape=[2]), "must match"),
         (lambda: fn.permute_batch(torch.zeros(3), indices=[1]), "in a batch of 1 samples, got 1"),
         (lambda: fn.permute_batch(torch.zeros(3), indices=[0, 0]), "got 2 values for 1 samples"),

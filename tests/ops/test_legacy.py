@@ -81,15 +81,15 @@ def test_an_old_name_warns_and_equals_the_new_one(old: str) -> None:
 
 
 def test_every_alias_is_tested_and_has_the_arguments_of_its_operator() -> None:
-    aliases = {o.name: o for o in registry.values() if o.instead in registry and _same_implementation(o)}
-    read = {name for name, o in aliases.items() if o.instead.startswith(("readers.", "decoders.audio", "decoders.video", "decoders.inflate"))}
+    aliases = {o.name: o for o in registry.values() if o.replacement in registry and _same_implementation(o)}
+    read = {name for name, o in aliases.items() if o.replacement.startswith(("readers.", "decoders.audio", "decoders.video", "decoders.inflate"))}
     assert aliases.keys() - read == ALIASES.keys()  # files, streams, optional packages: see their own tests
     for name, operator in aliases.items():
-        assert operator.schema.arguments == registry[operator.instead].schema.arguments, name
+        assert operator.schema.arguments == registry[operator.replacement].schema.arguments, name
 
 
 def _same_implementation(operator: Operator) -> bool:
-    return operator.body is registry[operator.instead].body
+    return operator.implementation is registry[operator.replacement].implementation
 
 
 def test_file_reader() -> None:

@@ -26,7 +26,7 @@ def moving(dx: int, dy: int, frames: int = 2, channels: int = 3) -> torch.Tensor
 
 
 def found(frames: torch.Tensor, *hints: torch.Tensor, **arguments: Any) -> torch.Tensor:
-    return fn.optical_flow.body(frames, *hints, **arguments)
+    return fn.optical_flow.implementation(frames, *hints, **arguments)
 
 
 def far(flow: torch.Tensor, dx: int, dy: int) -> float:

@@ -22,8 +22,8 @@ from torchdali.tensors import TensorList
 KINDS = ["uniform", "normal", "coin_flip", "beta"]
 
 
-def body(name: str) -> Any:
-    return getattr(fn.random, name).body
+def implementation(name: str) -> Any:
+    return getattr(fn.random, name).implementation
 
 
 def rng(records: list[int], seed: int = 3) -> BatchRng:
@@ -77,14 +77,14 @@ def test_an_explicit_seed_overrides_the_pipelines(name: str) -> None:
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("count", [6, 5000])
 def test_a_sample_draws_the_same_in_any_batch(name: str, count: int) -> None:
-    alone = body(name)(like((count,)), rng=rng([4]))[0]
-    among = body(name)(like((3, 2), (count,), (9000,)), rng=rng([2, 4, 6]))[1]
+    alone = implementation(name)(like((count,)), rng=rng([4]))[0]
+    among = implementation(name)(like((3, 2), (count,), (9000,)), rng=rng([2, 4, 6]))[1]
     assert torch.equal(alone, among)
 
 
 @pytest.mark.parametrize("name", ["uniform", "normal", "coin_flip"])
 def test_the_first_numbers_do_not_depend_on_the_shape(name: str) -> None:
-    short, long = (body(name)(shape=[count], rng=rng([7, 8])) for count in (5, 32))
+    short, long = (implementation(name)(shape=[count], rng=rng([7, 8])) for count in (5, 32))
     assert torch.equal(short, long[:, :5])
 
 
@@ -117,7 +117,7 @@ def test_the_end_of_a_range_is_never_drawn(high: float) -> None:
             return np.full((self.size, count), 1.0 - 2.0**-32)
 
     for dtype in (torch.float32, torch.float64):
-        drawn = fn.random.uniform.body(range=[0.0, high], dtype=dtype, rng=Greatest(1, [0], [0]))
+        drawn = fn.random.uniform.implementation(range=[0.0, high], dtype=dtype, rng=Greatest(1, [0], [0]))
         assert drawn.dtype == dtype and drawn.item() < torch.tensor(high, dtype=dtype).item()
 
 
@@ -133,14 +133,14 @@ def test_the_end_of_a_range_is_never_drawn(high: float) -> None:
     ],
 )
 def test_integer_ranges(dtype: torch.dtype, given: list[float], least: int, greatest: int) -> None:
-    drawn = fn.random.uniform.body(range=given, dtype=dtype, shape=[4000], rng=rng([0]))
+    drawn = fn.random.uniform.implementation(range=given, dtype=dtype, shape=[4000], rng=rng([0]))
     low, high = drawn.min().item(), drawn.max().item()
     assert least <= low <= least + (greatest - least) / 50
     assert greatest - (greatest - least) / 50 <= high <= greatest
 
 
 def test_constant_fields_of_noise_are_uncorrelated() -> None:
-    fields = fn.random.normal.body(shape=[100, 100], rng=rng([0, 1]))
+    fields = fn.random.normal.implementation(shape=[100, 100], rng=rng([0, 1]))
     one, two = (field.double() for field in fields)
     shifted = (one[:, 1:] * one[:, :-1]).mean()
     assert max(abs((one * two).mean()), abs(shifted), abs(one.mean()), abs(one.std() - 1)) < 0.05
@@ -149,20 +149,20 @@ def test_constant_fields_of_noise_are_uncorrelated() -> None:
 def test_a_permutation_has_each_index_once() -> None:
     for size in range(1, 30):
         records = list(range(100, 100 + size))
-        assert sorted(fn.batch_permutation.body(rng=rng(records)).tolist()) == list(range(size))
-        moved = fn.batch_permutation.body(no_fixed_points=True, rng=rng(records)).tolist()
+        assert sorted(fn.batch_permutation.implementation(rng=rng(records)).tolist()) == list(range(size))
+        moved = fn.batch_permutation.implementation(no_fixed_points=True, rng=rng(records)).tolist()
         assert sorted(moved) == list(range(size))
         assert size == 1 or all(i != k for i, k in enumerate(moved))
 
 
 def test_a_permutation_of_repeated_records_is_one() -> None:
-    repeated = fn.batch_permutation.body(no_fixed_points=True, rng=rng([5] * 6)).tolist()
+    repeated = fn.batch_permutation.implementation(no_fixed_points=True, rng=rng([5] * 6)).tolist()
     assert sorted(repeated) == list(range(6)) and all(i != k for i, k in enumerate(repeated))
 
 
 def test_choice_draws_rows_that_exist() -> None:
     table = torch.arange(12).reshape(6, 2)
-    drawn = fn.random.choice.body(TensorList.from_samples([table]), shape=[3, 4], rng=rng([0]))
+    drawn = fn.random.choice.implementation(TensorList.from_samples([table]), shape=[3, 4], rng=rng([0]))
     assert drawn.shape() == [(3, 4, 2)]
     assert all(row in table.tolist() for row in drawn[0].torch().reshape(-1, 2).tolist())
 
@@ -191,13 +191,13 @@ def test_on_a_device() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: fn.random.uniform.body(values=[], rng=rng([0])), "values must not be empty"),
-        (lambda: fn.random.uniform.body(range=[1.0, 0.0], rng=rng([0])), "low < high"),
-        (lambda: fn.random.normal.body(dtype=torch.bool, rng=rng([0])), "type bool isn't supported"),
-        (lambda: fn.random.beta.body(alpha=0.0, rng=rng([0])), "`alpha` must be a positive"),
-        (lambda: fn.random.beta.body(beta=float("inf"), rng=rng([0])), "`beta` must be a positive"),
+        (lambda: fn.random.uniform.implementation(values=[], rng=rng([0])), "values must not be empty"),
+        (lambda: fn.random.uniform.implementation(range=[1.0, 0.0], rng=rng([0])), "low < high"),
+        (lambda: fn.random.normal.implementation(dtype=torch.bool, rng=rng([0])), "type bool isn't supported"),
+        (lambda: fn.random.beta.implementation(alpha=0.0, rng=rng([0])), "`alpha` must be a positive"),
+        (lambda: fn.random.beta.implementation(beta=float("inf"), rng=rng([0])), "`beta` must be a positive"),
         (
-            lambda: fn.random.coin_flip.body(like((1,)), shape=[1], rng=rng([0])),
+            lambda: fn.random.coin_flip.implementation(like((1,)), shape=[1], rng=rng([0])),
             "not both",
         ),
         (lambda: fn.random.choice(torch.tensor(2), p=[0.5, 0.4]), "add up to 1, got 0.9"),

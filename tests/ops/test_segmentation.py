@@ -132,7 +132,7 @@ def test_chosen_objects(arguments: dict[str, Any], expected: set[Any]) -> None:
 
 def test_formats_are_equivalent() -> None:
     one, two, three = (
-        fn.segmentation.random_object_bbox.body(torch.from_numpy(MAP), rng=BatchRng(1, [0], [i]).samples()[0], format=f)
+        fn.segmentation.random_object_bbox.implementation(torch.from_numpy(MAP), rng=BatchRng(1, [0], [i]).samples()[0], format=f)
         for f in ("box", "start_end", "anchor_shape")
         for i in [5]
     )  # fmt: skip

@@ -133,7 +133,7 @@ def test_joining() -> None:
 def test_joined_samples_are_written_into_the_slot() -> None:
     x = data(2, 3)
     for name, shape in (("stack", (2, 2, 3)), ("cat", (4, 3))):
-        body = registry[name].body
+        body = registry[name].implementation
         slot = torch.empty(shape, dtype=torch.uint8)
         assert body(x, x, layout="", out=slot) is slot
         other = torch.empty(5, 5, dtype=torch.uint8)

@@ -98,7 +98,7 @@ BODIES: list[tuple[str, dict[str, Any]]] = [
 @pytest.mark.parametrize("name, arguments", BODIES)
 def test_gradients(name: str, arguments: dict[str, Any]) -> None:
     data = torch.rand(4, 5, 2, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda x: registry[name].body(x, **arguments), (data,))
+    assert torch.autograd.gradcheck(lambda x: registry[name].implementation(x, **arguments), (data,))
 
 
 def test_pad_has_a_gradient() -> None:

@@ -236,7 +236,7 @@ def test_frames_of_the_proxy() -> None:
     error = _failure(lambda: list(loader))
     assert isinstance(error, PipelineError)
     assert _frames(error) == [f"{THIS}_failure", f"{THIS}<lambda>", "loader.__next__"]
-    assert _frames(error.__cause__) == ["_image_formats._others_header"]
+    assert _frames(error.__cause__) == ["_image_formats._fallback_header"]
 
 
 def test_all_frames_on_request(monkeypatch: pytest.MonkeyPatch) -> None:

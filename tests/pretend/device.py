@@ -86,7 +86,7 @@ def accelerator(devices: int = 1, lag: int = 3, kernels: bool = True) -> Iterato
         for module in (_on_device, rewriting):
             can = mock.patch.object(module, "has_kernels", lambda device: kernels and device.type == "cuda")
             stack.enter_context(can)
-        stack.enter_context(mock.patch.object(rewriting, "available", lambda device: False))
+        stack.enter_context(mock.patch.object(rewriting, "is_available", lambda device: False))
         stack.enter_context(Pretending())
         try:
             yield Accelerator(own)

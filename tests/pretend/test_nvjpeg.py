@@ -324,9 +324,9 @@ def test_the_share_does_not_depend_on_the_threads(
     files: list[str], threads: int, engine: Pretended, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise pixels would depend on threads, as an engine differs from libjpeg by a level."""
-    with mock.patch.object(native_codecs, "lots_of", wraps=native_codecs.lots_of) as lots_of:
+    with mock.patch.object(native_codecs, "lot_limit", wraps=native_codecs.lot_limit) as lot_limit:
         on_device(files, "whole", monkeypatch, batches=1, load=None, num_threads=threads)
-    assert {call.args for call in lots_of.call_args_list} == {(engines.DEFAULT_SHARE,)}
+    assert {call.args for call in lot_limit.call_args_list} == {(engines.DEFAULT_SHARE,)}
 
 
 @pytest.mark.parametrize("reason", ["no engine", "no library", "another library"])

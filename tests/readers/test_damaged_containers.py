@@ -33,17 +33,17 @@ EXAMPLES = [{"image": b"x" * 30, "label": [i, -i], "box": [0.5] * 4} for i in ra
 
 def tfrecord(path: Path) -> Callable[[str], Any]:
     write_tfrecord(path, EXAMPLES)
-    return lambda changed: fn.readers.tfrecord.body(path=[changed], features=FEATURES)
+    return lambda changed: fn.readers.tfrecord.implementation(path=[changed], features=FEATURES)
 
 
 def recordio(path: Path) -> Callable[[str], Any]:
     write_recordio(path, [(b"abc" * 5, [1.0]), (b"d", [2.0, 3.0])])
-    return lambda changed: fn.readers.mxnet.body(path=[changed])
+    return lambda changed: fn.readers.mxnet.implementation(path=[changed])
 
 
 def tar(path: Path) -> Callable[[str], Any]:
     write_tar(path, [("a.jpg", b"1" * 20), ("n" * 120 + ".jpg", b"2"), ("a.cls", b"3")])
-    return lambda changed: fn.readers.webdataset.body(paths=[changed], ext=["jpg", "cls"])
+    return lambda changed: fn.readers.webdataset.implementation(paths=[changed], ext=["jpg", "cls"])
 
 
 def lmdb(path: Path) -> Callable[[str], Any]:
@@ -51,7 +51,7 @@ def lmdb(path: Path) -> Callable[[str], Any]:
     folder = path.with_suffix(".db")
     write_lmdb(folder, [datum(b"abc" * 900 * (i % 2), i) for i in range(9)])
     path.write_bytes((folder / "data.mdb").read_bytes())
-    return lambda changed: fn.readers.caffe.body(path=[changed])
+    return lambda changed: fn.readers.caffe.implementation(path=[changed])
 
 
 def caffe2(path: Path) -> Callable[[str], Any]:
@@ -61,7 +61,7 @@ def caffe2(path: Path) -> Callable[[str], Any]:
     image = proto(3, bytes(range(24)), [2, 4, 3]), proto(4, b"x" * 20)
     write_lmdb(folder, [protos(image[i % 2], *rest) for i in range(4)], 1 << 16)
     path.write_bytes((folder / "data.mdb").read_bytes())
-    return lambda changed: fn.readers.caffe2.body(path=[changed], label_type=3, num_labels=5, bbox=True)
+    return lambda changed: fn.readers.caffe2.implementation(path=[changed], label_type=3, num_labels=5, bbox=True)
 
 
 def fits(path: Path) -> Callable[[str], Any]:
@@ -69,13 +69,13 @@ def fits(path: Path) -> Callable[[str], Any]:
     pixels = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     packed = units.CompImageHDU(np.arange(64, dtype=np.int32).reshape(8, 8))
     units.HDUList([units.PrimaryHDU(pixels), packed]).writeto(path)
-    return lambda changed: fn.experimental.readers.fits.body(files=[changed], hdu_indices=[1, 2])
+    return lambda changed: fn.experimental.readers.fits.implementation(files=[changed], hdu_indices=[1, 2])
 
 
 def npy(path: Path) -> Callable[[str], Any]:
     with open(path, "wb") as file:
         np.save(file, np.arange(12.0).reshape(3, 4))
-    return lambda changed: fn.readers.numpy.body(files=[changed])
+    return lambda changed: fn.readers.numpy.implementation(files=[changed])
 
 
 def coco(path: Path) -> Callable[[str], Any]:
@@ -148,7 +148,7 @@ def test_a_compressed_image_that_crashes_the_decoder(
     if algorithm == "RICE_1":
         data = data.replace(b"ZVAL2   =                    2", said)
     (tmp_path / "a.fits").write_bytes(data)
-    opened = fn.experimental.readers.fits.body(files=[str(tmp_path / "a.fits")], hdu_indices=[2])
+    opened = fn.experimental.readers.fits.implementation(files=[str(tmp_path / "a.fits")], hdu_indices=[2])
     if algorithm != "RICE_1":
         np.testing.assert_array_equal(opened.read(0)[0].numpy(), pixels)
     assert said in data
@@ -179,7 +179,7 @@ def nested(depth: int) -> bytes:
 def test_a_protobuf_bomb(tmp_path: Path, payload: bytes) -> None:
     with open(tmp_path / "a.tfrecord", "wb") as file:
         write_record(file, payload)
-    dataset = fn.readers.tfrecord.body(path=[str(tmp_path / "a.tfrecord")], features=FEATURES)
+    dataset = fn.readers.tfrecord.implementation(path=[str(tmp_path / "a.tfrecord")], features=FEATURES)
     tracemalloc.start()
     try:
         dataset.read(0)
@@ -194,7 +194,7 @@ def test_a_protobuf_bomb(tmp_path: Path, payload: bytes) -> None:
 def test_hostile_tar_names_and_sizes(tmp_path: Path) -> None:
     """Names do not cause writes, and sizes beyond the end of the file are rejected."""
     path = Path(write_tar(tmp_path / "a.tar", [("../../a.jpg", b"1"), ("/etc/a.cls", b"2"), ("a.jpg", b"3")]))
-    dataset = fn.readers.webdataset.body(paths=[str(path)], ext=["jpg"])
+    dataset = fn.readers.webdataset.implementation(paths=[str(path)], ext=["jpg"])
     assert [bytes(dataset.read(i)[0].numpy()) for i in range(len(dataset))] == [b"1", b"", b"3"]
     data = bytearray(path.read_bytes())
     data[124:136] = b"77777777777\0"
@@ -202,4 +202,4 @@ def test_hostile_tar_names_and_sizes(tmp_path: Path) -> None:
     data[148:156] = b"%06o\0 " % sum(data[:512])
     path.write_bytes(data)
     with pytest.raises(RuntimeError, match=r"a\.tar: a member of 8589934591 bytes at 512 reaches beyond"):
-        fn.readers.webdataset.body(paths=[str(path)], ext=["jpg"])
+        fn.readers.webdataset.implementation(paths=[str(path)], ext=["jpg"])

@@ -465,7 +465,7 @@ def test_a_shard_that_does_not_match_the_manifest_is_an_error(server: ObjectServ
         (tmp_path / "few.json").write_text(json.dumps(content))
         shards_pipeline(place, names, [str(tmp_path / "few.json")]).build()
     with pytest.raises(RuntimeError, match="must be for tfrecord"):
-        fn.readers.tfrecord.body(path=[f"{place}/a.tfrecord"], index_path=[str(tmp_path / "all.json")], features={"image": FixedLenFeature((), string, "")})
+        fn.readers.tfrecord.implementation(path=[f"{place}/a.tfrecord"], index_path=[str(tmp_path / "all.json")], features={"image": FixedLenFeature((), string, "")})
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"form": 1, "kind": "webdataset", "shards": {"s0.tar": {"size": "1"}}}', '{"shards": {"s0.tar": 3}}'])

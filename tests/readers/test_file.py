@@ -17,9 +17,9 @@ import torch
 from torchdali import fn, pipeline_def, types
 from torchdali.codecs import files
 from torchdali.codecs.files import read_file
-from torchdali.codecs.images import ENDINGS, OTHER_ENDINGS
+from torchdali.codecs.images import EXTENSIONS, OTHER_EXTENSIONS
 
-file_reader = fn.readers.file.body
+file_reader = fn.readers.file.implementation
 
 
 def make(root: Path, *names: str) -> Path:
@@ -233,7 +233,7 @@ def test_user_filters_do_not_warn(tmp_path: Path) -> None:
 def test_the_default_filters_are_the_extensions_of_decoders() -> None:
     PIL.Image.init()
     known = {ending for ending, name in PIL.Image.registered_extensions().items() if name in PIL.Image.OPEN}
-    assert set(OTHER_ENDINGS) <= known and not set(OTHER_ENDINGS) & set(ENDINGS)
+    assert set(OTHER_EXTENSIONS) <= known and not set(OTHER_EXTENSIONS) & set(EXTENSIONS)
 
 
 def test_the_error_of_an_empty_listing_names_the_reason(tmp_path: Path) -> None:

@@ -634,9 +634,9 @@ def test_obstore_obeys_the_options(server: ObjectServer, monkeypatch: pytest.Mon
 
 
 LOCAL_ONLY: dict[str, Callable[[], Any]] = {
-    "annotations_file": lambda: fn.readers.coco.body(file_root=".", annotations_file="s3://a@bucket/a.json?key"),
-    "files": lambda: fn.experimental.readers.fits.body(files=["s3://a@bucket/a.fits?key"]),
-    "filenames": lambda: fn.readers.video.body(filenames=["s3://a@bucket/a.mp4?key"], sequence_length=2),
+    "annotations_file": lambda: fn.readers.coco.implementation(file_root=".", annotations_file="s3://a@bucket/a.json?key"),
+    "files": lambda: fn.experimental.readers.fits.implementation(files=["s3://a@bucket/a.fits?key"]),
+    "filenames": lambda: fn.readers.video.implementation(filenames=["s3://a@bucket/a.mp4?key"], sequence_length=2),
 }
 
 

@@ -188,7 +188,7 @@ def test_the_next_epoch_is_not_read_too_early(options: dict[str, Any], server: O
 
 def test_a_shuffle_window_needs_a_container(server: ObjectServer) -> None:
     with pytest.raises(ValueError, match="shuffle_window is only for containers"):
-        fn.readers.file.body(files=[f"{server.url}/0.tar"], random_shuffle=True, shuffle_window="1MB")
+        fn.readers.file.implementation(files=[f"{server.url}/0.tar"], random_shuffle=True, shuffle_window="1MB")
     for options in ({"shuffle_window": "much"}, {"io_ahead": -1}):
         with pytest.raises(ValueError, match="a size must be"):
             RemoteOptions(**options)

@@ -7,7 +7,7 @@ import time
 
 __all__ = ["Bar"]
 
-_EVERY = 0.1  # seconds between two drawings
+_INTERVAL = 0.1  # seconds between two drawings
 
 
 class Bar:
@@ -15,14 +15,14 @@ class Bar:
 
     def __init__(self, unit: str) -> None:
         self._unit, self._terminal = unit, sys.stderr.isatty()
-        self._began = self._drawn = time.monotonic()
+        self._start = self._last_drawn = time.monotonic()
 
     def __call__(self, position: int, count: int) -> None:
         now = time.monotonic()
-        if not self._terminal or (now - self._drawn < _EVERY and position < count):
+        if not self._terminal or (now - self._last_drawn < _INTERVAL and position < count):
             return
-        self._drawn = now
-        share, rate = position / max(count, 1), position / max(now - self._began, 1e-6)
+        self._last_drawn = now
+        share, rate = position / max(count, 1), position / max(now - self._start, 1e-6)
         bar = "#" * int(30 * share)
         text = f"\r  [{bar:30}] {share:4.0%}  {position:,} of {count:,} {self._unit}, {rate:,.0f}/s "
         print(text, end="", file=sys.stderr, flush=True)

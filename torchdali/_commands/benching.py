@@ -17,9 +17,9 @@ from torchdali.containers import IMAGES
 from torchdali.cores import cores
 from torchdali.tuning.usage import Usage
 
-__all__ = ["build", "find", "run"]
+__all__ = ["build", "find_images", "run"]
 
-READ_AT_MOST = 2000
+MAX_READ_FILES = 2000
 WARMUP = 5
 
 
@@ -39,14 +39,14 @@ def _training(size: int, source: dict[str, Any]) -> Any:
     return images, labels
 
 
-def find(root: Path) -> list[Path]:
+def find_images(root: Path) -> list[Path]:
     """Return all image files below a folder, selected by suffix, in sorted order."""
     return sorted(path for path in root.rglob("*") if path.suffix.lower() in IMAGES)
 
 
 def read_rate(files: list[Path], threads: int) -> float:
     """Return the files/s for reading files without decoding, from disk or from the system's cache."""
-    chosen = files[:READ_AT_MOST]
+    chosen = files[:MAX_READ_FILES]
     start = time.perf_counter()
     with ThreadPoolExecutor(threads) as pool:
         for _ in pool.map(Path.read_bytes, chosen):
@@ -96,18 +96,18 @@ def _share(usage: Usage, threads: int) -> float:
 
 
 def _print_verdict(usage: Usage, rate: float, batch: int, threads: int) -> None:
-    others = usage.other_cores or 0.0
-    if others > _LOADED * cores() and _share(usage, min(threads, cores())) < _WELL_SERVED:
+    other_load = usage.other_cores or 0.0
+    if other_load > _BUSY_LOAD * cores() and _share(usage, min(threads, cores())) < _MIN_SHARE:
         print(
-            f"This machine is busy (other programs computed on {others:.1f} of {cores()} cores): the threads had "
+            f"This machine is busy (other programs computed on {other_load:.1f} of {cores()} cores): the threads had "
             f"{_share(usage, threads):.0%} of the cores' time. Stop other programs, and measure again."
         )
     else:
         print(f"A training step of {1e3 * batch / rate:.0f} ms per batch or more hides all of it.")
 
 
-_LOADED = 0.25  # the machine is busy if other programs use this fraction of its cores
-_WELL_SERVED = 0.8  # fraction of the time for which the threads compute on a machine that isn't busy
+_BUSY_LOAD = 0.25  # the machine is busy if other programs use this fraction of its cores
+_MIN_SHARE = 0.8  # fraction of the time for which the threads compute on a machine that isn't busy
 
 
 def _print_bad(pipeline: Pipeline) -> None:
@@ -119,7 +119,7 @@ def _print_bad(pipeline: Pipeline) -> None:
 
 def run(root: Path, batch: int, threads: int, batches: int, size: int, step: float) -> int:
     """Measure a folder and print the results; return the exit status."""
-    files = find(root)
+    files = find_images(root)
     if not files:
         print(f"{root}: found no images ({', '.join(sorted(IMAGES))})")
         return 1

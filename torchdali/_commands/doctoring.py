@@ -61,14 +61,14 @@ class Finding:
         return f"  {self.state.value:4}{self.name:28} {self.text}"
 
 
-def _picture(mode: str) -> Image.Image:
+def _smooth_image(mode: str) -> Image.Image:
     """Return a smooth image of 48 x 32 pixels."""
     y, x = np.mgrid[: SIZE[1], : SIZE[0]]
     planes = np.stack([x * 5, y * 7, 255 - x * 3], axis=-1).astype(np.uint8)
     return Image.fromarray(planes).convert(mode)
 
 
-def _deep() -> Array:
+def _deep_image() -> Array:
     """Return a smooth 16-bit image of 32 x 32 pixels."""
     y, x = np.mgrid[:32, :32]
     return np.stack([x * 1000, y * 1500, 60000 - x * 1000], axis=-1)
@@ -93,7 +93,7 @@ WRITTEN: dict[str, tuple[str, str, dict[str, Any]]] = {
 }
 
 
-# The image of `_deep`, 32 x 32 pixels with 16 bits and three channels, as a file in each format. The files are
+# The image of `_deep_image`, 32 x 32 pixels with 16 bits and three channels, as a file in each format. The files are
 # compressed by zlib and encoded in base85.
 DEEP = {
     "PNG, 16 bit": (
@@ -124,20 +124,20 @@ DEEP = {
 CODECS = (*WRITTEN, *DEEP)
 
 
-def _sample(name: str) -> tuple[bytes, Array]:
+def _encode_sample(name: str) -> tuple[bytes, Array]:
     """Return a small image: its bytes in the named format, and its RGB pixels."""
     if name in DEEP:
-        return zlib.decompress(base64.b85decode(DEEP[name])), np.round(_deep() / 257).astype(int)
-    mode, form, options = WRITTEN[name]
-    picture, buffer = _picture(mode), io.BytesIO()
-    picture.save(buffer, form, **options)
-    return buffer.getvalue(), np.asarray(picture.convert("RGB")).astype(int)
+        return zlib.decompress(base64.b85decode(DEEP[name])), np.round(_deep_image() / 257).astype(int)
+    mode, format_name, options = WRITTEN[name]
+    image, buffer = _smooth_image(mode), io.BytesIO()
+    image.save(buffer, format_name, **options)
+    return buffer.getvalue(), np.asarray(image.convert("RGB")).astype(int)
 
 
 def try_codec(name: str) -> Finding:
     """Decode a small image and compare its pixels."""
     try:
-        encoded, expected = _sample(name)
+        encoded, expected = _encode_sample(name)
     except (OSError, KeyError) as error:
         return Finding(name, ComponentState.MISSING, f"not tested: Pillow cannot write this format here ({error})")
     data = torch.frombuffer(bytearray(encoded), dtype=torch.uint8)
@@ -175,18 +175,18 @@ def extras() -> Iterator[Finding]:
         if match and match[2] not in DEVELOPMENT and match[1] != "torchdali":
             extra_of.setdefault(match[1], match[2])
     for extra in dict.fromkeys(extra_of.values()):
-        yield _extra(extra, [name for name, own in extra_of.items() if own == extra])
+        yield _check_extra(extra, [name for name, own in extra_of.items() if own == extra])
 
 
-def _extra(extra: str, names: Sequence[str]) -> Finding:
-    there, missing = [], []
+def _check_extra(extra: str, names: Sequence[str]) -> Finding:
+    installed, missing = [], []
     for name in names:
         try:
-            there.append(f"{name} {metadata.version(name)}")
+            installed.append(f"{name} {metadata.version(name)}")
         except metadata.PackageNotFoundError:
             missing.append(name)
     if not missing:
-        return Finding(extra, ComponentState.WORKS, ", ".join(there))
+        return Finding(extra, ComponentState.WORKS, ", ".join(installed))
     return Finding(extra, ComponentState.MISSING, f"{extra_command(extra)}  (brings {', '.join(missing)})")
 
 
@@ -198,7 +198,7 @@ def native() -> Iterator[Finding]:
         yield Finding("libtorchdali", state, f"not used: {status.text}")
         return
     try:
-        encoded = np.frombuffer(_sample("JPEG")[0], np.uint8)
+        encoded = np.frombuffer(_encode_sample("JPEG")[0], np.uint8)
         pipe = _resize(encoded, batch_size=1, num_threads=1, device_id=None)
         (batch,) = pipe.run()
         pipe.close()
@@ -223,10 +223,10 @@ def gil() -> Finding:
         return Finding(name, ComponentState.WORKS, "Python has a GIL")
     if not getattr(sys, "_is_gil_enabled", lambda: True)():
         return Finding(name, ComponentState.WORKS, "free-threaded Python: the GIL is off")
-    return Finding(name, ComponentState.MISSING, f"free-threaded Python, but the GIL is on: {_gil_owner()}")
+    return Finding(name, ComponentState.MISSING, f"free-threaded Python, but the GIL is on: {_explain_gil()}")
 
 
-def _gil_owner() -> str:
+def _explain_gil() -> str:
     """Return the reason why the GIL is on, for example the module that turned the GIL on.
 
     Python warns when the import of a module turns the GIL on. This function imports all modules again, in a new
@@ -258,16 +258,16 @@ def devices() -> Iterator[Finding]:
     if not torch.cuda.is_available():
         kinds = {"CUDA": torch.version.cuda, "ROCm": torch.version.hip}
         built = next((f"{name} {version}, no GPU found" for name, version in kinds.items() if version), "")
-        why = built or "this is a CPU build of torch"
-        yield Finding("accelerator", ComponentState.MISSING, f"{why}; use device_id=None")
+        reason = built or "this is a CPU build of torch"
+        yield Finding("accelerator", ComponentState.MISSING, f"{reason}; use device_id=None")
     for index in range(torch.cuda.device_count()):
-        yield _device(index)
+        yield _check_device(index)
     if torch.cuda.is_available():
-        yield _kernels()
+        yield _check_kernels()
         yield _check_mixed()
 
 
-def _device(index: int) -> Finding:
+def _check_device(index: int) -> Finding:
     name = f"cuda:{index}"
     try:
         total = torch.ones(2, device=name).sum().item()
@@ -281,21 +281,25 @@ def _check_mixed() -> Finding:
     """Decode a small image with ``device="mixed"``, and report which hardware decodes JPEGs."""
     name = "mixed decoding"
     try:
-        content, expected = _sample("JPEG")
+        content, expected = _encode_sample("JPEG")
         encoded = np.frombuffer(content, np.uint8)
         pipe = _mixed_pipeline(encoded, batch_size=1, num_threads=1, device_id=0)
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             batch: Any = pipe.run()[0]
         pixels, text = np.asarray(batch.as_cpu().at(0)), str(pipe.explain())
         pipe.close()
-        failures = [str(w.message) for w in said if "the decoder for JPEGs" in str(w.message)]
+        failures = [str(w.message) for w in caught if "the decoder for JPEGs" in str(w.message)]
         if failures:
             return Finding(name, ComponentState.BROKEN, failures[0])
-        shared = "_decode_share" in text
-        used = "a hardware engine decodes a share of hw_decoder_load of the JPEGs" if shared else "no engine for JPEGs"
-        where = f"on CPU threads, into pinned memory; {used}"
-        return _compare(name, pixels, np.asarray(expected).astype(int), where)
+        uses_engine = "_decode_share" in text
+        engine_text = (
+            "a hardware engine decodes a share of hw_decoder_load of the JPEGs"
+            if uses_engine
+            else "no engine for JPEGs"
+        )
+        description = f"on CPU threads, into pinned memory; {engine_text}"
+        return _compare(name, pixels, np.asarray(expected).astype(int), description)
     except Exception as error:
         return Finding(name, ComponentState.BROKEN, f"fails: {error}")
 
@@ -306,16 +310,18 @@ def _mixed_pipeline(encoded: Array) -> Any:
     return fn.decoders.image(files, device="mixed", hw_decoder_load=1.0)
 
 
-def _kernels() -> Finding:
+def _check_kernels() -> Finding:
     """Resize a batch of one small image with the Triton kernels."""
     name = "kernels for batches"
     lacking = missing_kernel_requirement()
     if lacking is not None:
-        how = "pip install triton" if lacking == "Triton" else "for example apt install gcc python3-dev"
-        text = f"not used: they need {lacking} ({how}); GPU operators process samples one by one, which is slow"
+        install_hint = "pip install triton" if lacking == "Triton" else "for example apt install gcc python3-dev"
+        text = (
+            f"not used: they need {lacking} ({install_hint}); GPU operators process samples one by one, which is slow"
+        )
         return Finding(name, ComponentState.MISSING, text)
     try:
-        image = torch.from_numpy(np.asarray(_picture("RGB")).copy())[None]
+        image = torch.from_numpy(np.asarray(_smooth_image("RGB")).copy())[None]
         expected = np.asarray(fn.resize(image[0], size=[16, 24])).astype(int)
         batch = fn.resize(TensorListGPU(image.cuda(), "HWC"), size=[16, 24])
         return _compare(
@@ -328,22 +334,22 @@ def _kernels() -> Finding:
         return Finding(name, ComponentState.BROKEN, f"fails: {error}")
 
 
-def _print(title: str, findings: Iterable[Finding]) -> bool:
+def _print_section(title: str, findings: Iterable[Finding]) -> bool:
     """Print each finding as soon as its test is done, and return True if no finding is broken."""
     print(f"\n{title}")
-    sound = True
+    is_healthy = True
     for finding in findings:
         print(finding, flush=True)
-        sound &= finding.state is not ComponentState.BROKEN
-    return sound
+        is_healthy &= finding.state is not ComponentState.BROKEN
+    return is_healthy
 
 
 def codecs() -> Iterator[Finding]:
     """Test all codecs; all codecs that work share one finding."""
-    tried = list(map(try_codec, CODECS))
-    works = [finding.name for finding in tried if finding.state is ComponentState.WORKS]
-    yield Finding(f"{len(works)} of {len(tried)}", ComponentState.WORKS, "; ".join(works))
-    yield from (finding for finding in tried if finding.state is not ComponentState.WORKS)
+    findings = list(map(try_codec, CODECS))
+    working = [finding.name for finding in findings if finding.state is ComponentState.WORKS]
+    yield Finding(f"{len(working)} of {len(findings)}", ComponentState.WORKS, "; ".join(working))
+    yield from (finding for finding in findings if finding.state is not ComponentState.WORKS)
 
 
 def _version(name: str) -> str:
@@ -358,11 +364,11 @@ def run() -> int:
     versions = [_version(name) for name in ("torch", "torchvision", "numpy", "pillow")]
     own = f"torchdali {torchdali.__version__}, Python {platform.python_version()}"
     print(", ".join([own, *versions]))
-    sound = _print("Fast path (resized a small image)", native())
-    sound &= _print("Devices (added two numbers on each)", devices())
-    sound &= _print("Python (after all imports above)", [gil()])
-    sound &= _print("Extras (errors name the extra to install)", extras())
-    sound &= _print("Image codecs (decoded a small image with each)", codecs())
-    if not sound:
+    is_healthy = _print_section("Fast path (resized a small image)", native())
+    is_healthy &= _print_section("Devices (added two numbers on each)", devices())
+    is_healthy &= _print_section("Python (after all imports above)", [gil()])
+    is_healthy &= _print_section("Extras (errors name the extra to install)", extras())
+    is_healthy &= _print_section("Image codecs (decoded a small image with each)", codecs())
+    if not is_healthy:
         print("\nA line with !! is an installed part that doesn't work; please report it.")
-    return int(not sound)
+    return int(not is_healthy)

@@ -24,13 +24,13 @@ from torchdali import fn, pipeline_def, types
 from torchdali._commands import benching
 from torchdali.pipeline import Pipeline
 
-__all__ = ["PARTS", "Measurement", "Sizes", "inside", "measure"]
+__all__ = ["PARTS", "Measurement", "Sizes", "run_measurement", "measure"]
 
-Found = Iterator[tuple[str, Any]]
+Results = Iterator[tuple[str, Any]]
 MEAN, STD = [123.675, 116.28, 103.53], [58.395, 57.12, 57.375]
 # The images are copied to the GPU by the decoder ("mixed"), after the crop as uint8 ("bytes"), or after the
 # normalization as float32 ("floats").
-WHERE = ("mixed", "bytes", "floats")
+COPY_POINTS = ("mixed", "bytes", "floats")
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,11 @@ class Sizes:
 class Measurement:
     """A measurement: a function that yields names and results, and its time limit in seconds."""
 
-    run: Callable[[Path, Sizes], Found]
+    run: Callable[[Path, Sizes], Results]
     limit: int
 
 
-def about(folder: Path, sizes: Sizes) -> Found:
+def about(folder: Path, sizes: Sizes) -> Results:
     """Yield the GPU's name, the versions of torch and torchdali, and the speed of copies.
 
     There are three kinds of copies: from pinned memory to the GPU, from pageable memory to the GPU, and on the GPU.
@@ -71,22 +71,22 @@ def about(folder: Path, sizes: Sizes) -> Found:
     yield "torch", torch.__version__
     yield "torchdali", torchdali.__version__
     host = torch.empty(sizes.copied, dtype=torch.uint8)
-    locked, there = host.pin_memory(), host.to("cuda:0")
+    pinned, target = host.pin_memory(), host.to("cuda:0")
     copies: dict[str, Callable[[], Any]] = {
-        "pinned": lambda: there.copy_(locked, non_blocking=True),
-        "pageable": lambda: there.copy_(host),
-        "on the device": lambda: there.clone(),
+        "pinned": lambda: target.copy_(pinned, non_blocking=True),
+        "pageable": lambda: target.copy_(host),
+        "on the device": lambda: target.clone(),
     }
     for name, copy in copies.items():
         yield f"{name} GB/s", sizes.copied / 1e9 / seconds(copy)
 
 
-def pipeline(folder: Path, where: str, sizes: Sizes, seed: int = 1, device_id: int | str = 0) -> Pipeline:
-    """Build the training pipeline; ``where`` is one of `WHERE`."""
-    files = benching.find(folder)
+def pipeline(folder: Path, copy_point: str, sizes: Sizes, seed: int = 1, device_id: int | str = 0) -> Pipeline:
+    """Build the training pipeline; ``copy_point`` is one of `COPY_POINTS`."""
+    files = benching.find_images(folder)
     classes = {parent: k for k, parent in enumerate(sorted({path.parent for path in files}))}
     labels = [classes[path.parent] for path in files]
-    decoder: Literal["mixed", "cpu"] = "mixed" if where == "mixed" else "cpu"
+    decoder: Literal["mixed", "cpu"] = "mixed" if copy_point == "mixed" else "cpu"
 
     @pipeline_def(
         batch_size=sizes.batch, num_threads=sizes.threads, device_id=device_id, seed=seed,
@@ -96,7 +96,7 @@ def pipeline(folder: Path, where: str, sizes: Sizes, seed: int = 1, device_id: i
         encoded, label = fn.readers.file(files=list(map(str, files)), labels=labels, random_shuffle=True, name="Reader")
         images = fn.decoders.image(encoded, device=decoder)
         images = fn.random_resized_crop(images, size=sizes.size)
-        images = images.gpu() if where == "bytes" else images
+        images = images.gpu() if copy_point == "bytes" else images
         flip = fn.random.coin_flip()
         images = fn.crop_mirror_normalize(images, dtype=types.FLOAT, mean=MEAN, std=STD, mirror=flip)
         return images.gpu(), label.gpu()
@@ -106,10 +106,10 @@ def pipeline(folder: Path, where: str, sizes: Sizes, seed: int = 1, device_id: i
     return pipe
 
 
-def training(folder: Path, sizes: Sizes) -> Found:
-    """Measure the images/s of the training pipeline for each value of `WHERE`."""
-    for where in WHERE:
-        pipe = pipeline(folder, where, sizes)
+def training(folder: Path, sizes: Sizes) -> Results:
+    """Measure the images/s of the training pipeline for each value of `COPY_POINTS`."""
+    for copy_point in COPY_POINTS:
+        pipe = pipeline(folder, copy_point, sizes)
         for _ in range(5):
             pipe.run()
         torch.cuda.synchronize()
@@ -118,31 +118,31 @@ def training(folder: Path, sizes: Sizes) -> Found:
             pipe.run()
         torch.cuda.synchronize()
         images = sizes.batch * sizes.batches
-        yield f"{where} images/s", images / (time.perf_counter() - start)
-        yield f"{where} CPU us/image of this process", 1e6 * (time.process_time() - cpu) / images
+        yield f"{copy_point} images/s", images / (time.perf_counter() - start)
+        yield f"{copy_point} CPU us/image of this process", 1e6 * (time.process_time() - cpu) / images
         pipe.close()
 
 
-def launches(folder: Path, sizes: Sizes) -> Found:
+def launches(folder: Path, sizes: Sizes) -> Results:
     """Count the kernels, copies and waits of a batch with PyTorch's profiler."""
     from torch.profiler import ProfilerActivity, profile
 
     pipe = pipeline(folder, "mixed", sizes)
     for _ in range(5):
         pipe.run()
-    with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as seen:
+    with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as profiler:
         for _ in range(3):
             pipe.run()
         torch.cuda.synchronize()
     pipe.close()
-    names = [event.name for event in seen.events() if event.device_type.name == "CUDA"]
+    names = [event.name for event in profiler.events() if event.device_type.name == "CUDA"]
     copies = sum(name.startswith("Memcpy") for name in names)
     yield "kernels per batch", (len(names) - copies) / 3
     yield "copies per batch", copies / 3
-    yield "waits", sum("Synchronize" in event.name for event in seen.events())
+    yield "waits", sum("Synchronize" in event.name for event in profiler.events())
 
 
-def streams(folder: Path, sizes: Sizes) -> Found:
+def streams(folder: Path, sizes: Sizes) -> Results:
     """Check that results are right even if the CUDA stream that uses the results is slow.
 
     The stream first sleeps and then sums the images of a batch. Meanwhile, the program drops the batch, and two
@@ -155,10 +155,10 @@ def streams(folder: Path, sizes: Sizes) -> Found:
     pipe.close()
     pipes = [pipeline(folder, "mixed", sizes) for _ in range(2)]
     cuda: Any = torch.cuda
-    busy, sums = cuda.Stream(), []
+    slow_stream, sums = cuda.Stream(), []
     for _ in range(count):
         for pipe in pipes:
-            with cuda.stream(busy):
+            with cuda.stream(slow_stream):
                 if sizes.spin:
                     cuda._sleep(sizes.spin)
                 sums.append(_sum(pipe))
@@ -176,14 +176,14 @@ def _sum(pipe: Pipeline) -> torch.Tensor:
     return total
 
 
-def seconds(work: Callable[[], Any], times: int = 10) -> float:
+def seconds(function: Callable[[], Any], times: int = 10) -> float:
     """Return the average duration of a function on the device, in seconds."""
     for _ in range(3):
-        work()
+        function()
     torch.cuda.synchronize()
     start = time.perf_counter()
     for _ in range(times):
-        work()
+        function()
     torch.cuda.synchronize()
     return (time.perf_counter() - start) / times
 
@@ -194,7 +194,7 @@ PARTS = {
 }  # fmt: skip
 
 
-def inside(part: Measurement, folder: Path, sizes: Sizes) -> None:
+def run_measurement(part: Measurement, folder: Path, sizes: Sizes) -> None:
     """Run a measurement; after each step, print all results so far as a line of JSON."""
     figures = {}
     for name, value in part.run(folder, sizes):
@@ -239,16 +239,16 @@ def measure(
     if not torch.cuda.is_available():
         print("torch finds no CUDA device, so there is nothing to measure")
         return 1
-    sound = True
+    succeeded = True
     for name, part in parts.items():
         figures = _run_in_process([sys.executable, "-m", module, str(folder), name], part.limit)
-        sound &= "failed" not in figures
+        succeeded &= "failed" not in figures
         with out.open("a") as file:
             file.write(json.dumps({"part": name, **figures}) + "\n")
         print(json.dumps({"part": name, **figures}, indent=1), flush=True)
     print(f"written to {out}")
-    return int(not sound)
+    return int(not succeeded)
 
 
 if __name__ == "__main__":
-    inside(PARTS[sys.argv[2]], Path(sys.argv[1]), Sizes())
+    run_measurement(PARTS[sys.argv[2]], Path(sys.argv[1]), Sizes())

@@ -25,7 +25,7 @@ def run(program: str, arguments: Sequence[str], is_module: bool = False) -> None
     """
     alias_nvidia_dali()
     replace_dataloader()
-    atexit.register(_report)
+    atexit.register(_print_report)
     inherited = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join([*startup.__path__, *([inherited] if inherited else [])])
     if is_module:
@@ -36,21 +36,21 @@ def run(program: str, arguments: Sequence[str], is_module: bool = False) -> None
     path = os.path.abspath(program)
     sys.argv = [path, *arguments]
     sys.path.insert(0, os.path.dirname(path))
-    sys.excepthook = functools.partial(_show, path)
+    sys.excepthook = functools.partial(_print_error, path)
     runpy.run_path(path, run_name="__main__")
 
 
-def _report() -> None:
+def _print_report() -> None:
     """Print which loaders of the script were accelerated, and how long the script waited for data."""
     reports = sys.modules.get("torchdali.dataloader._reports")
     if reports is not None and (text := reports.summary()):
         print(f"torchdali run: {text}", file=sys.stderr)
 
 
-def _show(script: str, kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+def _print_error(script: str, kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
     """Print an error of the script without the outer frames of this command."""
-    inner = traceback
-    while inner is not None and inner.tb_frame.f_code.co_filename != script:
-        inner = inner.tb_next
-    shown = inner or traceback
+    script_traceback = traceback
+    while script_traceback is not None and script_traceback.tb_frame.f_code.co_filename != script:
+        script_traceback = script_traceback.tb_next
+    shown = script_traceback or traceback
     sys.__excepthook__(kind, error.with_traceback(shown), shown)

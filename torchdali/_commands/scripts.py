@@ -38,20 +38,20 @@ def load(target: str, arguments: Sequence[str], defaults: Mapping[str, int]) -> 
         OSError: the script does not exist. LookupError: the script has no object with this name.
         ValueError: an argument isn't ``name=value``. Exceptions of the script itself are raised unchanged.
     """
-    path, name = _divide(target)
-    values = _parse_value(arguments)
-    source = _chosen(path, name)
+    path, name = _split_target(target)
+    values = _parse_arguments(arguments)
+    source = _find_object(path, name)
     return source if not _is_function(source) else _check(_call(source, values, defaults), path, name)
 
 
-def _divide(target: str) -> tuple[str, str]:
+def _split_target(target: str) -> tuple[str, str]:
     if os.path.isfile(target):
         return target, ""
     path, _, name = target.rpartition(":")
     return (path, name) if path else (target, "")
 
 
-def _parse_value(arguments: Sequence[str]) -> dict[str, Any]:
+def _parse_arguments(arguments: Sequence[str]) -> dict[str, Any]:
     values = {}
     for argument in arguments:
         name, equals, text = argument.partition("=")
@@ -64,24 +64,25 @@ def _parse_value(arguments: Sequence[str]) -> dict[str, Any]:
     return values
 
 
-def _chosen(path: str, name: str) -> Any:
+def _find_object(path: str, name: str) -> Any:
     """Return the named object of a script; without a name, the script's only pipeline or loader."""
     if not os.path.isfile(path):
         raise OSError(f"no such file: {path!r}")
     alias_nvidia_dali()
     sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
-    names = runpy.run_path(path, run_name=_MODULE)
-    able = [each for each, value in names.items() if _is_showable(value)]
-    if name and name not in names:
-        others = f"; it has {', '.join(able)}" if able else ""
-        raise LookupError(f"{path} has no {name!r} at its top level{others}{_inner_loader(path, name)}")
-    if not name and len(able) != 1:
+    variables = runpy.run_path(path, run_name=_MODULE)
+    candidates = [each for each, value in variables.items() if _is_showable(value)]
+    if name and name not in variables:
+        hint = f"; it has {', '.join(candidates)}" if candidates else ""
+        raise LookupError(f"{path} has no {name!r} at its top level{hint}{_describe_inner_loader(path, name)}")
+    if not name and len(candidates) != 1:
         raise LookupError(
-            f"{path} has {len(able)} pipelines and loaders ({', '.join(able)}); name one, for example {path}:{able[0]}"
-            if able
-            else f"{path} has no pipeline and no loader at its top level{_inner_loader(path)}"
+            f"{path} has {len(candidates)} pipelines and loaders ({', '.join(candidates)}); name one, for example "
+            f"{path}:{candidates[0]}"
+            if candidates
+            else f"{path} has no pipeline and no loader at its top level{_describe_inner_loader(path)}"
         )
-    return _check(names[name or able[0]], path, name or able[0])
+    return _check(variables[name or candidates[0]], path, name or candidates[0])
 
 
 def _is_showable(value: Any) -> bool:
@@ -104,10 +105,10 @@ def _check(value: Any, path: str, name: str) -> Any:
     return value
 
 
-def _inner_loader(path: str, name: str = "") -> str:
+def _describe_inner_loader(path: str, name: str = "") -> str:
     """Return a hint if a script creates a loader only in code that this command doesn't run; otherwise ""."""
     tree = ast.parse(Path(path).read_text(encoding="utf-8"))
-    found = next(((n, where) for n, where in _inner_loaders(tree) if name in ("", n)), None)
+    found = next(((n, location) for n, location in _find_inner_loaders(tree) if name in ("", n)), None)
     if found is None:
         return ""
     return (
@@ -116,14 +117,20 @@ def _inner_loader(path: str, name: str = "") -> str:
     )
 
 
-def _inner_loaders(tree: ast.Module) -> Iterator[tuple[str, str]]:
+def _find_inner_loaders(tree: ast.Module) -> Iterator[tuple[str, str]]:
     """Yield each variable to which a function or a ``__main__`` block assigns a loader, and the variable's location."""
-    for top in tree.body:
-        if isinstance(top, ast.FunctionDef) or (isinstance(top, ast.If) and "__main__" in ast.unparse(top.test)):
-            where = f"in {top.name}()" if isinstance(top, ast.FunctionDef) else 'under if __name__ == "__main__"'
-            for node in ast.walk(top):
+    for statement in tree.body:
+        if isinstance(statement, ast.FunctionDef) or (
+            isinstance(statement, ast.If) and "__main__" in ast.unparse(statement.test)
+        ):
+            location = (
+                f"in {statement.name}()"
+                if isinstance(statement, ast.FunctionDef)
+                else 'under if __name__ == "__main__"'
+            )
+            for node in ast.walk(statement):
                 if isinstance(node, ast.Assign) and re.search(r"\bLoader\b|DataLoader\(", ast.unparse(node.value)):
-                    yield from ((target.id, where) for target in node.targets if isinstance(target, ast.Name))
+                    yield from ((target.id, location) for target in node.targets if isinstance(target, ast.Name))
 
 
 def _is_function(source: Any) -> bool:
@@ -141,8 +148,8 @@ def _check_arguments(function: Any, arguments: Mapping[str, Any]) -> None:
     except (TypeError, ValueError):
         return  # the function has no signature
     parameters = signature.parameters.values()
-    able = [p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
-    missing = [p.name for p in able if p.default is p.empty and p.name not in arguments]
+    accepted = [p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    missing = [p.name for p in accepted if p.default is p.empty and p.name not in arguments]
     if missing:
         values = " ".join(f"{name}=..." for name in missing)
         raise TypeError(f"{getattr(function, '__name__', function)} needs arguments; add {values} to the command")

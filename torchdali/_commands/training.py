@@ -29,7 +29,7 @@ def network(name: str, classes: int) -> nn.Module:
     return model
 
 
-def _step(model: nn.Module, device: torch.device) -> Callable[[Any], None]:
+def _build_step(model: nn.Module, device: torch.device) -> Callable[[Any], None]:
     optimizer = torch.optim.SGD(model.to(device).train().parameters(), lr=1e-3, momentum=0.9)
 
     def step(batch: tuple[torch.Tensor, torch.Tensor]) -> None:
@@ -53,7 +53,7 @@ class _EndlessBatches:
             yield batch["data"], batch["label"].squeeze(-1).long()
 
 
-def _report(rates: Rates, batch: int) -> str:
+def _format_rates(rates: Rates, batch: int) -> str:
     rows = {
         "loader alone": rates.loader,
         "step alone, on one batch": rates.step,
@@ -67,10 +67,10 @@ def _report(rates: Rates, batch: int) -> str:
 def run(root: Path, batch: int, threads: int, batches: int, size: int, model: str, device: str | None) -> None:
     """Train a network on a folder for some batches and print the bottleneck."""
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    files = benching.find(root)
+    files = benching.find_images(root)
     pipeline = benching.build(files, batch, threads, size)
     classes = len({path.parent for path in files})
-    step = _step(network(model, classes), torch.device(device))
+    step = _build_step(network(model, classes), torch.device(device))
     print(f"Training a network ({model}) on {device}, {4 * batches} batches:", flush=True)
-    print(_report(evaluate(_EndlessBatches(pipeline), step, batches), batch))
+    print(_format_rates(evaluate(_EndlessBatches(pipeline), step, batches), batch))
     pipeline.close()

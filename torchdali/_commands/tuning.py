@@ -50,10 +50,12 @@ def run(
     return 0
 
 
-def _tune_workers(loader: DataLoader[Any], seconds: float, step: float, most: int | None, memory: int | None) -> Any:
+def _tune_workers(
+    loader: DataLoader[Any], seconds: float, step: float, max_workers: int | None, memory: int | None
+) -> Any:
     if step or memory:
         raise ValueError("--step and --memory need a pipeline; for a DataLoader, pass --seconds or --cores")
-    workers = [number for number in (1, 2, 4, 8, 16, 32, 64) if number <= (most or 0)]
+    workers = [number for number in (1, 2, 4, 8, 16, 32, 64) if number <= (max_workers or 0)]
     try:
         return loader.tune(seconds, workers=workers)
     finally:

@@ -76,7 +76,7 @@ def _save_sheet(root: Path, threads: int, path: Path) -> None:
     print(f"Contact sheet of augmented images: {path}")
 
 
-def _tell_of_the_fast_path() -> None:
+def _print_fast_path() -> None:
     status = native_status()
     print(f"The fast path was {'' if status.library else 'not '}used: {status.text}")
 
@@ -87,11 +87,11 @@ def run(output: Path, threads: int, epochs: int) -> float:
     with tempfile.TemporaryDirectory(prefix="torchdali-demo-") as folder:
         root = Path(folder)
         _draw(root)
-        share = _train(root, threads, epochs)
-        tested = len(pictures.SHAPES) * TESTING
-        print(f"  accuracy {share:.1%} on {tested} new images (chance: 10%)")
+        accuracy = _train(root, threads, epochs)
+        test_count = len(pictures.SHAPES) * TESTING
+        print(f"  accuracy {accuracy:.1%} on {test_count} new images (chance: 10%)")
         _compare(root, threads)
         _save_sheet(root, threads, output)
     print(f"Done in {time.perf_counter() - start:.0f} s.")
-    _tell_of_the_fast_path()
-    return share
+    _print_fast_path()
+    return accuracy

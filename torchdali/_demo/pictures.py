@@ -117,8 +117,8 @@ def _surface(size: tuple[int, int], color: Array, rng: np.random.Generator) -> A
     """Return a random texture that varies between a color and a similar color, ``(H, W, 3)``."""
     y, x = _array(np.mgrid[: size[1], : size[0]])
     blend = TEXTURES[rng.integers(len(TEXTURES))](x, y, rng)[..., None]
-    other = _array(np.clip(color + rng.normal(0, 18, 3), 0, 255))
-    return color + (other - color) * blend
+    similar = _array(np.clip(color + rng.normal(0, 18, 3), 0, 255))
+    return color + (similar - color) * blend
 
 
 def _mask(outline: Outline, size: tuple[int, int], rng: np.random.Generator) -> Array:
@@ -131,20 +131,20 @@ def _mask(outline: Outline, size: tuple[int, int], rng: np.random.Generator) -> 
     image = Image.new("L", (2 * size[0], 2 * size[1]))
     draw = ImageDraw.Draw(image)
     for points, fill in outline:
-        placed = [
+        vertices = [
             (
                 2 * (centre[0] + x * squeeze * cos - y * sin),
                 2 * (centre[1] + x * squeeze * sin + y * cos),
             )
             for x, y in points
         ]
-        draw.polygon(placed, fill=255 * fill)
+        draw.polygon(vertices, fill=255 * fill)
     return _array(_array(image.reduce(2))[..., None] / 255)
 
 
-def _clutter(picture: Array, rng: np.random.Generator) -> Image.Image:
+def _clutter(pixels: Array, rng: np.random.Generator) -> Image.Image:
     """Draw random lines over an image."""
-    image = Image.fromarray(picture.astype(np.uint8))
+    image = Image.fromarray(pixels.astype(np.uint8))
     draw = ImageDraw.Draw(image)
     for _ in range(rng.integers(2, 7)):
         x, y = rng.uniform(0, image.width), rng.uniform(0, image.height)
@@ -166,11 +166,11 @@ def _colors(rng: np.random.Generator) -> tuple[Array, Array]:
 def draw(name: str, rng: np.random.Generator) -> Image.Image:
     """Draw one image of a shape, 180 to 320 pixels per side."""
     size = (int(rng.integers(180, 321)), int(rng.integers(180, 321)))
-    behind, before = _colors(rng)
+    background, foreground = _colors(rng)
     mask = _mask(SHAPES[name], size, rng)
-    picture = _surface(size, behind, rng) * (1 - mask) + _surface(size, before, rng) * mask
-    picture += rng.normal(0, rng.uniform(2, 12), (*picture.shape[:2], 1))
-    return _clutter(np.clip(picture, 0, 255), rng)
+    pixels = _surface(size, background, rng) * (1 - mask) + _surface(size, foreground, rng) * mask
+    pixels += rng.normal(0, rng.uniform(2, 12), (*pixels.shape[:2], 1))
+    return _clutter(np.clip(pixels, 0, 255), rng)
 
 
 def write(root: Path, per_class: int, seed: int) -> None:

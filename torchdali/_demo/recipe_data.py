@@ -35,28 +35,28 @@ def _save(path: Path, pixels: Pixels) -> None:
     Image.fromarray(pixels).save(path, quality=95)  # only JPEGs have a quality
 
 
-def _pictures(root: Path) -> None:
+def _write_images(root: Path) -> None:
     """Write images into ``images/train`` and ``images/val``, each with a folder per class."""
     random = np.random.default_rng(1)
     for part, counts in (("train", _TRAIN), ("val", _VAL)):
         for (name, (color, shape)), count in zip(_CLASSES.items(), counts, strict=True):
             for i in range(count):
-                _save(root / "images" / part / name / f"{i:03}.jpg", _picture(random, color, shape, (96, 80 + i)))
+                _save(root / "images" / part / name / f"{i:03}.jpg", _draw_image(random, color, shape, (96, 80 + i)))
 
 
-def _picture(random: np.random.Generator, color: tuple[int, int, int], shape: str, size: tuple[int, int]) -> Pixels:
+def _draw_image(random: np.random.Generator, color: tuple[int, int, int], shape: str, size: tuple[int, int]) -> Pixels:
     """Draw a green shape on a noisy background; the shape and the background's color depend on the class."""
     pixels = np.array(color) + random.normal(0, 10, (size[1], size[0], 3))
     mask = Image.new("L", size)
     points, _ = SHAPES[shape][0]
     radius = min(size) * random.uniform(0.3, 0.4)
-    place = [(side / 2 + random.uniform(-0.1, 0.1) * side) for side in size]
-    ImageDraw.Draw(mask).polygon([(place[0] + radius * x, place[1] + radius * y) for x, y in points], fill=60)
+    center = [(side / 2 + random.uniform(-0.1, 0.1) * side) for side in size]
+    ImageDraw.Draw(mask).polygon([(center[0] + radius * x, center[1] + radius * y) for x, y in points], fill=60)
     pixels[..., 1] += np.asarray(mask)
     return np.clip(pixels, 0, 255).astype(np.uint8)
 
 
-def _photos(root: Path) -> None:
+def _write_photos(root: Path) -> None:
     """Write photos of a bright box on black, a mask for each photo, the boxes in COCO format, and a CSV table."""
     random = np.random.default_rng(2)
     images, annotations, rows = [], [], []
@@ -80,25 +80,25 @@ def _photos(root: Path) -> None:
 
 
 def _annotation(number: int, box: tuple[int, int, int, int]) -> dict[str, Any]:
-    of = {"id": number, "image_id": number, "category_id": 1 + number % 2}
-    return {**of, "bbox": list(box), "area": box[2] * box[3], "iscrowd": 0}
+    ids = {"id": number, "image_id": number, "category_id": 1 + number % 2}
+    return {**ids, "bbox": list(box), "area": box[2] * box[3], "iscrowd": 0}
 
 
-def _archives(root: Path) -> None:
+def _write_archives(root: Path) -> None:
     """Write two tar archives of the photos, in WebDataset's format."""
     (root / "archives").mkdir()
     half = _RECORDS // 2
     for shard in range(2):
         with tarfile.open(root / "archives" / f"{shard:03}.tar", "w") as archive:
             for i in range(half * shard, half * shard + half):
-                picture = (root / "photos" / f"{i:03}.jpg").read_bytes()
-                for extension, content in (("jpg", picture), ("cls", str(i % 2).encode())):
+                jpeg = (root / "photos" / f"{i:03}.jpg").read_bytes()
+                for extension, content in (("jpg", jpeg), ("cls", str(i % 2).encode())):
                     member = tarfile.TarInfo(f"{i:03}.{extension}")
                     member.size = len(content)
                     archive.addfile(member, io.BytesIO(content))
 
 
-def _sounds(root: Path) -> None:
+def _write_sounds(root: Path) -> None:
     """Write audio files of 0.4 to 0.8 s with a low or high tone."""
     random = np.random.default_rng(3)
     for name, frequency in (("high", 2000), ("low", 300)):
@@ -110,7 +110,7 @@ def _sounds(root: Path) -> None:
                 file.writeframes((np.sin(2 * np.pi * frequency * times) * 8000).astype("<i2").tobytes())
 
 
-def _clips(root: Path) -> None:
+def _write_clips(root: Path) -> None:
     """Write videos of a box that moves left or right."""
     import av
 
@@ -128,7 +128,7 @@ def _clips(root: Path) -> None:
                 file.mux(stream.encode())
 
 
-def _arrays(root: Path) -> None:
+def _write_arrays(root: Path) -> None:
     """Write images and labels into an HDF5 file."""
     import h5py
 
@@ -141,39 +141,39 @@ class RecipeFiles(NamedTuple):
     """Files that some recipes read.
 
     Attributes:
-        place: Path of the first file or folder; the files are written if this path is missing.
+        path: Path of the first file or folder; the files are written if this path is missing.
         files: Description of the files.
         write: Function that writes the files into a folder.
         package: The module that ``write`` needs, and the extra that installs it; two empty strings if none is needed.
     """
 
-    place: str
+    path: str
     files: str
     write: Callable[[Path], None]
     package: tuple[str, str] = ("", "")
 
 
 PARTS = (
-    RecipeFiles("images", "images/train and images/val, 25 and 10 images of 2 classes", _pictures),
-    RecipeFiles("photos", "photos, masks, annotations.json, table.csv, 20 of each", _photos),
-    RecipeFiles("archives", "archives of the photos", _archives),
-    RecipeFiles("sounds", "sounds, 20 of 2 classes", _sounds),
-    RecipeFiles("clips", "clips, 20 videos of 2 classes", _clips, ("av", "video")),
-    RecipeFiles("arrays.h5", "arrays.h5, 20 images", _arrays, ("h5py", "h5py")),
+    RecipeFiles("images", "images/train and images/val, 25 and 10 images of 2 classes", _write_images),
+    RecipeFiles("photos", "photos, masks, annotations.json, table.csv, 20 of each", _write_photos),
+    RecipeFiles("archives", "archives of the photos", _write_archives),
+    RecipeFiles("sounds", "sounds, 20 of 2 classes", _write_sounds),
+    RecipeFiles("clips", "clips, 20 videos of 2 classes", _write_clips, ("av", "video")),
+    RecipeFiles("arrays.h5", "arrays.h5, 20 images", _write_arrays, ("h5py", "h5py")),
 )
 
 
 def write(root: Path) -> list[RecipeFiles]:
     """Write all missing files, and return the entries of `PARTS` that need a package that isn't installed."""
-    left_out = []
+    skipped = []
     for part in PARTS:
-        if (root / part.place).exists():
+        if (root / part.path).exists():
             continue
         if part.package[0] and importlib.util.find_spec(part.package[0]) is None:
-            left_out.append(part)
+            skipped.append(part)
         else:
             part.write(root)
-    return left_out
+    return skipped
 
 
 def keep(root: Path) -> int:
@@ -182,14 +182,14 @@ def keep(root: Path) -> int:
     Print a report, and return the exit status: 1 if the folder contains other files.
     """
     is_empty = not root.exists() or (root.is_dir() and not any(root.iterdir()))
-    if not is_empty and not all((root / part.place).exists() for part in PARTS if not part.package[0]):
+    if not is_empty and not all((root / part.path).exists() for part in PARTS if not part.package[0]):
         print(f"torchdali demo: {root} already exists and has other contents; pass a new folder", file=sys.stderr)
         return 1
     root.mkdir(parents=True, exist_ok=True)
-    left_out = write(root)
+    skipped = write(root)
     print(f"Files for the recipes in {root}:")
     for part in PARTS:
-        print(f"  {part.files}" + (f": skipped, needs {extra_command(part.package[1])}" if part in left_out else ""))
+        print(f"  {part.files}" + (f": skipped, needs {extra_command(part.package[1])}" if part in skipped else ""))
     print(f"Next: cd {root}, paste a recipe into a file there, and run it. Recipes: {_RECIPES}")
     return 0
 

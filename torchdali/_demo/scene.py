@@ -25,14 +25,14 @@ def scene() -> Array:
     """Return the image, ``(HEIGHT, WIDTH, 3)`` uint8 RGB."""
     rng = np.random.default_rng(11)
     y, x = np.mgrid[0 : HEIGHT * _FINE, 0 : WIDTH * _FINE] / _FINE
-    picture = _sky(y, _clouds(rng, *y.shape))
-    for level, height, rough, near in ((76, 30, 7, 0.2), (90, 15, 8, 0.6), (99, 7, 8, 1.0)):
-        _hills(picture, rng, y, level, height, rough, near)
-    _balloon(picture, y, x)
-    _lake(picture, rng)
-    picture = picture.reshape(HEIGHT, _FINE, WIDTH, _FINE, 3).mean((1, 3))
-    grain = rng.normal(0, 2.0, picture.shape)
-    return np.asarray((picture + grain).clip(0, 255).round().astype(np.uint8))
+    image = _sky(y, _clouds(rng, *y.shape))
+    for level, height, octaves, nearness in ((76, 30, 7, 0.2), (90, 15, 8, 0.6), (99, 7, 8, 1.0)):
+        _hills(image, rng, y, level, height, octaves, nearness)
+    _balloon(image, y, x)
+    _lake(image, rng)
+    image = image.reshape(HEIGHT, _FINE, WIDTH, _FINE, 3).mean((1, 3))
+    grain = rng.normal(0, 2.0, image.shape)
+    return np.asarray((image + grain).clip(0, 255).round().astype(np.uint8))
 
 
 def mask() -> Array:
@@ -47,16 +47,16 @@ def mask() -> Array:
     return pixels
 
 
-def _noise(rng: np.random.Generator, height: int, width: int, octaves: int, fall: float = 2.0) -> Array:
+def _noise(rng: np.random.Generator, height: int, width: int, octaves: int, falloff: float = 2.0) -> Array:
     """Return smooth noise with zero mean: bumps of all sizes, where smaller bumps are lower."""
     total = np.zeros((height, width))
     for octave in range(octaves):
         rows, columns = min(2**octave + 1, height), min(2 ** (octave + 1) + 1, width)
         grid = rng.normal(size=(rows, columns))
-        at = np.linspace(0, columns - 1, width)
-        wide = np.stack([np.interp(at, np.arange(columns), row) for row in grid])
-        at = np.linspace(0, rows - 1, height)
-        total += np.stack([np.interp(at, np.arange(rows), c) for c in wide.T], 1) / fall**octave
+        positions = np.linspace(0, columns - 1, width)
+        wide = np.stack([np.interp(positions, np.arange(columns), row) for row in grid])
+        positions = np.linspace(0, rows - 1, height)
+        total += np.stack([np.interp(positions, np.arange(rows), c) for c in wide.T], 1) / falloff**octave
     return total
 
 
@@ -72,23 +72,23 @@ def _sky(y: Array, clouds: Array) -> Array:
 
 
 def _hills(
-    picture: Array,
+    image: Array,
     rng: np.random.Generator,
     y: Array,
     level: int,
     height: int,
-    rough: int,
-    near: float,
+    octaves: int,
+    nearness: float,
 ) -> None:
-    """Draw a range of hills. The hills are greener for larger values of ``near``, from 0 to 1."""
-    ridge = level - height * _noise(rng, 2, y.shape[1], rough)[0].clip(-1.2, 2.0)
+    """Draw a range of hills. The hills are greener for larger values of ``nearness``, from 0 to 1."""
+    ridge = level - height * _noise(rng, 2, y.shape[1], octaves)[0].clip(-1.2, 2.0)
     trees = _noise(rng, y.shape[0], y.shape[1], 9, 1.25)[..., None]
-    color = np.array([122.0, 132, 160]) * (1 - near) + np.array([46.0, 92, 48]) * near
+    color = np.array([122.0, 132, 160]) * (1 - nearness) + np.array([46.0, 92, 48]) * nearness
     inside = (y >= ridge) & (y < _HORIZON)
-    picture[inside] = (color * (1 + 0.12 * trees))[inside]
+    image[inside] = (color * (1 + 0.12 * trees))[inside]
 
 
-def _balloon(picture: Array, y: Array, x: Array) -> None:
+def _balloon(image: Array, y: Array, x: Array) -> None:
     """Draw a striped balloon, lit from the left, and its basket."""
     left, top, radius = _BALLOON
     u, v = (x - left) / radius, (y - top) / (radius * np.where(y > top, 1.25, 1.0))
@@ -97,13 +97,13 @@ def _balloon(picture: Array, y: Array, x: Array) -> None:
     stripe = np.floor(np.arcsin((u / np.sqrt((1 - v**2).clip(1e-3))).clip(-1, 1)) * 7 / np.pi + 0.5) % 3
     colors = np.array([[214.0, 42, 38], [246, 196, 52], [244, 240, 228]])[stripe.astype(int)]
     light = (0.72 - 0.38 * u + 0.25 * np.sqrt((1 - u**2 - v**2).clip(0)))[..., None]
-    picture[inside] = (colors * light)[inside]
+    image[inside] = (colors * light)[inside]
     basket = (abs(x - left) < 4) & (abs(y - top - 46) < 3.5)
     ropes = (abs(abs(x - left) - 3.5) < 0.6) & (y > top + 32) & (y < top + 46)
-    picture[basket | ropes] = np.array([92.0, 60, 36])
+    image[basket | ropes] = np.array([92.0, 60, 36])
 
 
-def _lake(picture: Array, rng: np.random.Generator) -> None:
+def _lake(image: Array, rng: np.random.Generator) -> None:
     """Draw a lake whose waves reflect the scene above the horizon."""
     first, width = _HORIZON * _FINE, WIDTH * _FINE
     rows = np.arange(first, HEIGHT * _FINE)
@@ -112,4 +112,4 @@ def _lake(picture: Array, rng: np.random.Generator) -> None:
     columns = (np.arange(width) + waves.round().astype(int)).clip(0, width - 1)
     deep = np.array([24.0, 58, 84])
     share = np.linspace(0.25, 0.6, len(rows))[:, None, None]
-    picture[first:] = picture[source, columns] * (1 - share) + deep * share + 2 * waves[..., None]
+    image[first:] = image[source, columns] * (1 - share) + deep * share + 2 * waves[..., None]

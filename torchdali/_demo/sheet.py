@@ -15,7 +15,7 @@ ROWS = 6
 ENLARGE = 2
 
 
-def _picture(image: Tensor) -> Image.Image:
+def _to_pil_image(image: Tensor) -> Image.Image:
     """Convert a normalized image ``(3, H, W)`` back to a PIL image."""
     levels = ((image * STD + MEAN) * 255).round().clamp(0, 255).byte()
     side = SIZE * ENLARGE
@@ -36,10 +36,10 @@ def collect(batches: Iterable[tuple[Tensor, Tensor]], classes: int) -> list[list
 
 def save(columns: list[list[Tensor]], names: list[str], path: Path) -> None:
     """Write a PNG with one column of images per class, below the class's name."""
-    nothing = Tile(Image.new("RGB", (SIZE * ENLARGE, SIZE * ENLARGE), "white"))
+    blank = Tile(Image.new("RGB", (SIZE * ENLARGE, SIZE * ENLARGE), "white"))
     rows = [
         TileRow(
-            [Tile(_picture(images[k])) if k < len(images) else nothing for images in columns],
+            [Tile(_to_pil_image(images[k])) if k < len(images) else blank for images in columns],
             "",
             names if k == 0 else (),
         )

@@ -133,5 +133,5 @@ def train(
 def accuracy(model: nn.Module, batches: Iterable[tuple[Tensor, Tensor]]) -> float:
     """Return the fraction of samples whose class the model predicts correctly."""
     model.eval()
-    right = [model(images).argmax(1) == labels for images, labels in batches]
-    return float(torch.cat(right).float().mean())
+    correct = [model(images).argmax(1) == labels for images, labels in batches]
+    return float(torch.cat(correct).float().mean())

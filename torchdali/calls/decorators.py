@@ -39,28 +39,30 @@ R = TypeVar("R")
 Options = ParamSpec("Options")
 
 
-class _Declares(Protocol):
+class _OperatorDecorator(Protocol):
     """A decorator that returns the function of an operator."""
 
-    def __call__(self, body: Callable[P, R], /) -> OperatorFunction[P, R]: ...
+    def __call__(self, implementation: Callable[P, R], /) -> OperatorFunction[P, R]: ...
 
 
 class _Decorator(Protocol[Options]):
     """A decorator that may be used directly, or called with options."""
 
     @overload
-    def __call__(self, body: Callable[P, R], /) -> OperatorFunction[P, R]: ...
+    def __call__(self, implementation: Callable[P, R], /) -> OperatorFunction[P, R]: ...
     @overload
-    def __call__(self, body: None = None, /, *args: Options.args, **options: Options.kwargs) -> _Declares: ...
+    def __call__(
+        self, implementation: None = None, /, *args: Options.args, **options: Options.kwargs
+    ) -> _OperatorDecorator: ...
 
 
-def _takes(options: Callable[Options, Any]) -> Callable[[Callable[..., Any]], _Decorator[Options]]:
+def _set_signature(options: Callable[Options, Any]) -> Callable[[Callable[..., Any]], _Decorator[Options]]:
     """Set a decorator's signature to the fields of an options class, for type checkers and for `help`."""
 
     def decorate(decorator: Callable[..., Any]) -> _Decorator[Options]:
-        body = inspect.Parameter("body", inspect.Parameter.POSITIONAL_ONLY, default=None)
+        implementation = inspect.Parameter("implementation", inspect.Parameter.POSITIONAL_ONLY, default=None)
         parameters = inspect.signature(options).parameters.values()
-        vars(decorator)["__signature__"] = inspect.Signature([body, *parameters])
+        vars(decorator)["__signature__"] = inspect.Signature([implementation, *parameters])
         return cast("_Decorator[Options]", decorator)
 
     return decorate
@@ -69,19 +71,20 @@ def _takes(options: Callable[Options, Any]) -> Callable[[Callable[..., Any]], _D
 # ---------------------------------------------------------------- declaring
 
 
-@_takes(OperatorOptions)
-def operator(body: Any = None, /, **options: Any) -> Any:
+@_set_signature(OperatorOptions)
+def operator(implementation: Any = None, /, **options: Any) -> Any:
     """Declare an operator. The decorated function is the implementation, and its signature is the schema (`schema`).
 
     Args:
-        body: The decorated function. None if the decorator is called with options; then a decorator is returned.
+        implementation: The decorated function. None if the decorator is called with options; then a decorator is
+            returned.
         options: See `OperatorOptions`.
 
     Raises:
         TypeError: The signature isn't a valid schema.
     """
     operator_options = OperatorOptions(**options)
-    return _declare(body, operator_options.over, operator_options)
+    return _declare(implementation, operator_options.over, operator_options)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,24 +99,31 @@ class ReaderOptions(OperatorOptions):
     writes: bool = False
 
 
-@_takes(ReaderOptions)
-def reader(body: Any = None, /, **options: Any) -> Any:
+@_set_signature(ReaderOptions)
+def reader(implementation: Any = None, /, **options: Any) -> Any:
     """Declare a reader: the decorated function returns a `datasets.Dataset`; see `ReaderOptions`."""
-    return _declare(body, "reader", ReaderOptions(**options))
+    return _declare(implementation, "reader", ReaderOptions(**options))
 
 
-@_takes(OperatorOptions)
-def source(body: Any = None, /, **options: Any) -> Any:
+@_set_signature(OperatorOptions)
+def source(implementation: Any = None, /, **options: Any) -> Any:
     """Declare a source of batches: the decorated function returns a `BatchSource`; see `OperatorOptions`."""
-    return _declare(body, "source", OperatorOptions(**options))
+    return _declare(implementation, "source", OperatorOptions(**options))
 
 
-def _declare(body: Any, kind: str, options: OperatorOptions) -> Any:
-    if body is None:
+def _declare(implementation: Any, kind: str, options: OperatorOptions) -> Any:
+    if implementation is None:
         return lambda function: _declare(function, kind, options)
-    name = options.name or body.__name__
-    read = schema.read(body, name, options.deprecated or {})
-    declared = Operator(name=name, class_name=_camel(name), kind=kind, body=body, schema=read, options=options)
+    name = options.name or implementation.__name__
+    operator_schema = schema.read(implementation, name, options.deprecated or {})
+    declared = Operator(
+        name=name,
+        class_name=_to_camel_case(name),
+        kind=kind,
+        implementation=implementation,
+        schema=operator_schema,
+        options=options,
+    )
     if isinstance(options, ReaderOptions):
         declared.metadata, declared.writes = options.metadata, options.writes
     return _publish(declared)
@@ -123,7 +133,7 @@ def chunk(
     function: OperatorFunction[..., Any],
     form: str = "tensor",
     *,
-    takes: Collection[str] = (),
+    per_sample: Collection[str] = (),
     allocates: bool = False,
     only_on_devices: bool = False,
 ) -> Callable[[F], F]:
@@ -147,33 +157,33 @@ def chunk(
     ``"device"``   a batch on an accelerator, as a `TensorList`. The function launches the same number of kernels
                    for any number of samples, and doesn't wait for the kernels
     ``"encoded"``  encoded samples of the operator's only input, or paths of files with encoded samples. The
-                   function is called once, with the constants. It returns an `EncodedBody`, or None if these
+                   function is called once, with the constants. It returns an `EncodedImplementation`, or None if these
                    constants aren't supported
     =============  =================================================================================================
 
     Args:
         function: The operator.
         form: See the table.
-        takes: Names of the arguments that the implementation accepts per sample, as a `Column`. If a call passes other
-            arguments per sample, its samples are processed one by one.
+        per_sample: Names of the arguments that the implementation accepts per sample, as a `Column`. If a call passes
+            other arguments per sample, its samples are processed one by one.
         allocates: True if a ``"ragged"`` implementation allocates its results with ``a.empty``. If the results are
             outputs of the pipeline, this implementation also receives large samples.
         only_on_devices: True to process samples one by one on the CPU, because the ``"tensor"`` implementation isn't
             faster there.
     """
 
-    def declare(body: F) -> F:
+    def declare(implementation: F) -> F:
         declared = function.operator
-        declared.chunks[form], declared.takes[form] = body, frozenset(takes)
+        declared.chunks[form], declared.chunk_arguments[form] = implementation, frozenset(per_sample)
         declared.allocates = declared.allocates or allocates
         declared.only_on_devices = declared.only_on_devices or only_on_devices
-        return body
+        return implementation
 
     return declare
 
 
 def narrows(
-    function: OperatorFunction[..., Any], takes: Collection[str] = (), varies: Collection[str] = ()
+    function: OperatorFunction[..., Any], arguments: Collection[str] = (), per_sample: Collection[str] = ()
 ) -> Callable[[E], E]:
     """Declare that an operator can edit the program of an image (a description of how to decode and transform it).
 
@@ -182,12 +192,12 @@ def narrows(
 
     Args:
         function: A decoder, or an operator on uint8 images.
-        takes: See `Narrowing`.
-        varies: See `Narrowing`.
+        arguments: See `Narrowing`.
+        per_sample: See `Narrowing`.
     """
 
     def declare(edit: E) -> E:
-        function.operator.narrowing = Narrowing(edit, frozenset(takes), frozenset(varies))
+        function.operator.narrowing = Narrowing(edit, frozenset(arguments), frozenset(per_sample))
         return edit
 
     return declare
@@ -196,25 +206,29 @@ def narrows(
 def alias(name: str, function: OperatorFunction[..., Any]) -> None:
     """Declare a deprecated name of an operator. If the operator is called by this name, torchdali warns."""
     target = function.operator
-    options = replace(target.options, variant=lambda arguments: target.chosen(arguments).name)
+    options = replace(target.options, variant=lambda arguments: target.select_variant(arguments).name)
     schema = replace(target.schema, name=name)
-    _publish(replace(target, name=name, class_name=_camel(name), schema=schema, options=options, instead=target.name))
+    _publish(
+        replace(
+            target, name=name, class_name=_to_camel_case(name), schema=schema, options=options, replacement=target.name
+        )
+    )
 
 
-def deprecate(function: OperatorFunction[..., Any], instead: str) -> None:
-    """Declare that an operator is deprecated. If it is called, torchdali warns and suggests the operator `instead`."""
-    function.operator.instead = instead
+def deprecate(function: OperatorFunction[..., Any], replacement: str) -> None:
+    """Declare that an operator is deprecated. If it is called, torchdali warns and suggests `replacement`."""
+    function.operator.replacement = replacement
 
 
-_SPELLED = {
+_SPELLINGS = {
     "bbox": "BBox", "coco": "COCO", "dl": "DL", "mfcc": "MFCC", "mxnet": "MXNet", "rms": "RMS", "roi": "ROI",
     "ssd": "SSD", "tfrecord": "TFRecord",
 }  # fmt: skip
 
 
-def _camel(name: str) -> str:
+def _to_camel_case(name: str) -> str:
     words = name.rpartition(".")[2].split("_")
-    return "".join(_SPELLED.get(word, word[:1].upper() + word[1:]) for word in words)
+    return "".join(_SPELLINGS.get(word, word[:1].upper() + word[1:]) for word in words)
 
 
 def _publish(declared: Operator) -> OperatorFunction[..., Any]:
@@ -226,11 +240,13 @@ def _publish(declared: Operator) -> OperatorFunction[..., Any]:
             strip_internal_frames(error)
             raise
 
-    functools.update_wrapper(function, declared.body)
+    functools.update_wrapper(function, declared.implementation)
     function.__name__ = function.__qualname__ = declared.name.rpartition(".")[2]
-    vars(function).update(operator=declared, body=declared.body, __signature__=declared.schema.signature())
+    vars(function).update(
+        operator=declared, implementation=declared.implementation, __signature__=declared.schema.signature()
+    )
     del vars(function)["__wrapped__"]
-    if declared.body.__doc__:
+    if declared.implementation.__doc__:
         function.__doc__ = help_text(declared)
     declared.function = cast("OperatorFunction[..., Any]", function)
     registry.add(declared)

@@ -58,19 +58,19 @@ def _call(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any
     checked = bind(declared, inputs, arguments)
     uploaded = declared.kind == "reader" and checked.device == "gpu" and "gpu" in declared.options.devices
     checked.device = "cpu" if uploaded else checked.device
-    results = _results(declared, checked)
+    results = _record_or_run(declared, checked)
     if uploaded:  # a reader with device="gpu" reads on the CPU, then the outputs are copied to the device
         results = [node.gpu() for node in results] if isinstance(results, list) else results.gpu()
     return results if declared.options.results is None else declared.options.results(checked.constants, results)
 
 
-def _results(declared: Operator, checked: CheckedCall) -> Any:
-    declared = declared.chosen(dict.fromkeys(checked.per_sample) | checked.constants)
-    flat = [*checked.inputs, *checked.per_sample.values()]
+def _record_or_run(declared: Operator, checked: CheckedCall) -> Any:
+    declared = declared.select_variant(dict.fromkeys(checked.per_sample) | checked.constants)
+    operands = [*checked.inputs, *checked.per_sample.values()]
     tracer: Any = nodes.current()
     if tracer is not None and tracer.live:
         return tracer.run(declared, checked)
-    if any(map(_has_node, flat)) or tracer is not None or not flat:
+    if any(map(_has_node, operands)) or tracer is not None or not operands:
         return record(declared, checked)
     if declared.schema.random and torch.compiler.is_compiling():
         return _run_uncompiled(declared, checked)
@@ -103,34 +103,34 @@ def bind(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]
         ValueError: The number of inputs or the device is wrong, or a value can't be converted.
         TypeError: A node was passed for an argument that must be a constant.
     """
-    rest = dict(arguments)
-    device, name = rest.pop("device", None), rest.pop("name", None)
-    read = declared.schema
-    if declared.instead:
-        warn(f"operator {declared.name!r} is deprecated: use {declared.instead}", DeprecationWarning)
-    rest = _rename_arguments(read, rest)
-    if read.random and STATE in rest:
-        rest["seed"] = _seed_of(rest.pop(STATE))
-    read.check_inputs(inputs)
-    read.check_names(rest)
+    remaining = dict(arguments)
+    device, name = remaining.pop("device", None), remaining.pop("name", None)
+    schema = declared.schema
+    if declared.replacement:
+        warn(f"operator {declared.name!r} is deprecated: use {declared.replacement}", DeprecationWarning)
+    remaining = _rename_arguments(schema, remaining)
+    if schema.random and STATE in remaining:
+        remaining["seed"] = _seed_from_state(remaining.pop(STATE))
+    schema.check_inputs(inputs)
+    schema.check_names(remaining)
     if not isinstance(name, str | None):
         raise TypeError(f"the name of an operator must be a string, got {name!r}")
     if device is not None and device not in ("cpu", "gpu", "mixed"):
         raise ValueError(f"unsupported device type {device!r}; expected 'cpu', 'gpu' or 'mixed'")
-    rest.pop("bytes_per_sample_hint", None)
-    preserve = bool(rest.pop("preserve", False)) or declared.options.preserve
+    remaining.pop("bytes_per_sample_hint", None)
+    preserve = bool(remaining.pop("preserve", False)) or declared.options.preserve
     checked = CheckedCall(inputs=list(inputs), constants={}, per_sample={}, device=device, name=name, preserve=preserve)
-    for key, value in rest.items():
+    for key, value in remaining.items():
         if value is not None:
             _bind_argument(checked, declared, key, value)
     for key in declared.options.only_mixed:
-        constant = checked.constants.pop(key, read.defaults[key])
+        constant = checked.constants.pop(key, schema.defaults[key])
         if device == "mixed":
             checked.constants[key] = constant
     return checked
 
 
-def _of_old_name(name: str, new: str | None) -> str:
+def _deprecation_message(name: str, new: str | None) -> str:
     if new:
         return f"The argument `{name}` is a deprecated alias for `{new}`. Use `{new}` instead."
     if name == "seed":
@@ -138,26 +138,26 @@ def _of_old_name(name: str, new: str | None) -> str:
     return f"The argument `{name}` is no longer used and will be removed in a future release."
 
 
-def _rename_arguments(read: Schema, arguments: dict[str, Any]) -> dict[str, Any]:
-    old = [key for key in arguments if key in read.deprecated and key not in read.arguments]
-    if "seed" in arguments and "seed" not in read.arguments:
-        old.append("seed")
-    for key in old:
-        new, value = read.deprecated.get(key), arguments.pop(key)
+def _rename_arguments(schema: Schema, arguments: dict[str, Any]) -> dict[str, Any]:
+    old_names = [key for key in arguments if key in schema.deprecated and key not in schema.arguments]
+    if "seed" in arguments and "seed" not in schema.arguments:
+        old_names.append("seed")
+    for key in old_names:
+        new, value = schema.deprecated.get(key), arguments.pop(key)
         if value is None:
             continue
         if new in arguments:
             raise TypeError(
-                f"operator {read.name!r} got unexpected {key!r}, the old name of {new!r}, which is passed too; "
+                f"operator {schema.name!r} got unexpected {key!r}, the old name of {new!r}, which is passed too; "
                 f"remove {key!r}"
             )
-        warn(_of_old_name(key, new), DeprecationWarning)
+        warn(_deprecation_message(key, new), DeprecationWarning)
         if new:
             arguments[new] = value
     return arguments
 
 
-def _seed_of(state: Any) -> int:
+def _seed_from_state(state: Any) -> int:
     """Compute a seed from the state of a generator, which must have at least seven numbers.
 
     If the state is a batch, its first sample is used.
@@ -187,8 +187,8 @@ def _bind_argument(checked: CheckedCall, declared: Operator, key: str, value: An
         checked.per_sample[key] = value
         return
     try:
-        plain = value.value if isinstance(value, ScalarConstant) else value
-        checked.constants[key] = argument.convert(plain)
+        constant = value.value if isinstance(value, ScalarConstant) else value
+        checked.constants[key] = argument.convert(constant)
     except (TypeError, ValueError) as error:
         if argument.edge is not None and isinstance(value, (np.ndarray, torch.Tensor)):
             raise RuntimeError(
@@ -234,8 +234,8 @@ def record(declared: Operator, checked: CheckedCall) -> Any:
         outputs=declared.count_outputs(checked.constants, len(inputs)),
         name=checked.name, preserve=checked.preserve,
     )  # fmt: skip
-    several = declared.returns_list(checked.constants, len(inputs))
-    return list(node.outputs) if several else node.outputs[0]
+    returns_list = declared.returns_list(checked.constants, len(inputs))
+    return list(node.outputs) if returns_list else node.outputs[0]
 
 
 def _record_sets(declared: Operator, checked: CheckedCall, lengths: set[int]) -> Any:
@@ -259,13 +259,13 @@ def _record_sets(declared: Operator, checked: CheckedCall, lengths: set[int]) ->
             f"operator {declared.name!r} calls a Python function; Python operators do not support multiple input "
             f"sets (lists of nodes). Call the operator once for each set"
         )
-    results = [record(declared, _pick(checked, i)) for i in range(lengths.pop())]
+    results = [record(declared, _select_set(checked, i)) for i in range(lengths.pop())]
     if len(results) == 1:
         return results[0]
     return [list(each) for each in zip(*results, strict=True)] if isinstance(results[0], list) else results
 
 
-def _pick(checked: CheckedCall, i: int) -> CheckedCall:
+def _select_set(checked: CheckedCall, i: int) -> CheckedCall:
     inputs = [v[i] if isinstance(v, list) else v for v in checked.inputs]
     name = f"{checked.name}[{i}]" if checked.name else None
     return CheckedCall(
@@ -297,11 +297,11 @@ def run_now(declared: Operator, checked: CheckedCall, rng: BatchRng | None = Non
 
     The results share memory with the inputs only if the operator may return views.
     """
-    alone = not any(isinstance(v, TensorList) for v in [*checked.inputs, *checked.per_sample.values()])
+    returns_tensors = not any(isinstance(v, TensorList) for v in [*checked.inputs, *checked.per_sample.values()])
     inputs = [None if v is None else _as_batch(v) for v in checked.inputs]
-    rng = rng or _fresh_rng(declared, checked, inputs)
+    rng = rng or _create_rng(declared, checked, inputs)
     outputs = run_batch(declared, inputs, checked.constants, checked.per_sample, rng)
-    results = [o.samples()[0] if alone else o for o in copy_returned_inputs(declared, outputs, inputs)]
+    results = [o.samples()[0] if returns_tensors else o for o in copy_returned_inputs(declared, outputs, inputs)]
     return results[0] if len(results) == 1 else tuple(results)
 
 
@@ -338,7 +338,7 @@ def _from_array(array: npt.NDArray[Any]) -> torch.Tensor:
     return torch.as_tensor(array if shared else array.copy())
 
 
-def _fresh_rng(declared: Operator, checked: CheckedCall, inputs: Sequence[TensorList | None]) -> BatchRng | None:
+def _create_rng(declared: Operator, checked: CheckedCall, inputs: Sequence[TensorList | None]) -> BatchRng | None:
     if not declared.schema.random:
         return None
     size = next((len(v) for v in [*inputs, *checked.per_sample.values()] if v is not None), 1)

@@ -13,7 +13,7 @@ from torchdali.declaration.registry import Operator, registry
 from torchdali.errors import did_you_mean
 from torchdali.submodules import import_submodule
 
-__all__ = ["publish", "put"]
+__all__ = ["publish", "add_entry"]
 
 
 def publish(package: str, name: Callable[[Operator], str | None], value: Callable[[Operator], Any]) -> None:
@@ -28,62 +28,62 @@ def publish(package: str, name: Callable[[Operator], str | None], value: Callabl
     """
 
     def add(operator: Operator) -> None:
-        full = None if operator.hidden else name(operator)
-        if full is not None:
-            put(package, full, value(operator))
+        full_name = None if operator.hidden else name(operator)
+        if full_name is not None:
+            add_entry(package, full_name, value(operator))
 
-    _prepare(sys.modules[package])
+    _customize(sys.modules[package])
     for operator in registry.values():
         add(operator)
     registry.listeners.append(add)
 
 
-def put(package: str, name: str, value: Any) -> None:
+def add_entry(package: str, name: str, value: Any) -> None:
     """Store a value in a package, under a dotted name. Modules in the name are created if necessary."""
-    space, _, leaf = name.rpartition(".")
-    setattr(_module(package, space), leaf, value)
+    namespace, _, short_name = name.rpartition(".")
+    setattr(_get_module(package, namespace), short_name, value)
 
 
-def _module(package: str, space: str) -> types.ModuleType:
-    if not space:
+def _get_module(package: str, namespace: str) -> types.ModuleType:
+    if not namespace:
         return sys.modules[package]
-    full = f"{package}.{space}"
-    if full not in sys.modules:
-        module = types.ModuleType(full, f"Operators of the namespace {space!r}; see `{package}`.")
+    full_name = f"{package}.{namespace}"
+    if full_name not in sys.modules:
+        module = types.ModuleType(full_name, f"Operators of the namespace {namespace!r}; see `{package}`.")
         module.__path__ = []
-        _prepare(module)
-        sys.modules[full] = module
-        parent, _, leaf = space.rpartition(".")
-        setattr(_module(package, parent), leaf, module)
-    return sys.modules[full]
+        _customize(module)
+        sys.modules[full_name] = module
+        parent, _, short_name = namespace.rpartition(".")
+        setattr(_get_module(package, parent), short_name, module)
+    return sys.modules[full_name]
 
 
-def _prepare(module: types.ModuleType) -> None:
+def _customize(module: types.ModuleType) -> None:
     """Restrict `dir(module)` to its operators, and suggest close matches for unknown names."""
-    vars(module).update(__getattr__=partial(_missing, module), __dir__=partial(_names, module))
+    vars(module).update(__getattr__=partial(_find_missing, module), __dir__=partial(_list_names, module))
 
 
-def _missing(module: types.ModuleType, name: str) -> Any:
+def _find_missing(module: types.ModuleType, name: str) -> Any:
     if name == "__all__":
-        return [each for each in _names(module) if not each.startswith("_")]
+        return [each for each in _list_names(module) if not each.startswith("_")]
     if (submodule := import_submodule(module.__name__, name)) is not None:
         return submodule
     raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}{_hint(module, name)}", name=name)
 
 
-def _names(module: types.ModuleType) -> list[str]:
+def _list_names(module: types.ModuleType) -> list[str]:
     """List the operators and the public names of a module, without its imports."""
-    own = (name for name, value in vars(module).items() if name.startswith("__") or _is_of(value, module))
+    own = (name for name, value in vars(module).items() if name.startswith("__") or _belongs_to(value, module))
     return sorted({*own, *vars(module).get("__all__", ())})
 
 
-def _is_of(value: Any, module: types.ModuleType) -> bool:
+def _belongs_to(value: Any, module: types.ModuleType) -> bool:
     if isinstance(value, types.ModuleType):
         return value.__name__.startswith(module.__name__)
     return hasattr(value, "operator") or str(getattr(value, "__module__", None)).startswith(module.__name__)
 
 
-_UNDER_ANOTHER_NAME = {
+_REPLACEMENTS = {
     "adjust_brightness": "brightness", "adjust_contrast": "contrast", "adjust_hue": "hue",
     "adjust_saturation": "saturation", "auto_augment": "torchdali.auto_aug.auto_augment",
     "batch": "batch_size of the pipeline",
@@ -120,7 +120,7 @@ _UNDER_ANOTHER_NAME = {
 
 def _hint(module: types.ModuleType, name: str) -> str:
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
-    if other := _UNDER_ANOTHER_NAME.get(snake):
-        return f"; use {other}"
-    public = [each for each in _names(module) if not each.startswith("_")]
+    if replacement := _REPLACEMENTS.get(snake):
+        return f"; use {replacement}"
+    public = [each for each in _list_names(module) if not each.startswith("_")]
     return did_you_mean(snake, public, 3)

@@ -13,12 +13,12 @@ from typing import Any
 
 import torch
 
-from torchdali.calls.chunk_function import Body, ChunkFunction
+from torchdali.calls.chunk_function import ChunkFunction, Implementation
 from torchdali.calls.layouts import assume_layout, check_layout
 from torchdali.calls.results import check_outputs
 from torchdali.declaration.batching import Arguments
 from torchdali.declaration.registry import Operator
-from torchdali.declaration.schema import Schema, Takes
+from torchdali.declaration.schema import InputConstraints, Schema
 from torchdali.errors import batch_level
 from torchdali.kernels.memory import Allocator, allocate
 from torchdali.tensors import TensorList
@@ -45,17 +45,17 @@ def prepare(
         ValueError: The operator doesn't accept a layout.
     """
     try:
-        ready = _prepare(declared, constants, layouts, per_frame)
+        prepared = _prepare(declared, constants, layouts, per_frame)
     except Exception as error:
         batch_level(error)
         raise
     if not per_frame:
         layout = layouts[0] if layouts else ""
-        body = _chunk_body(declared, "device", constants, layout) or _as_frames(declared, constants, layout)
-        ready = replace(ready, on_device=body)
+        implementation = _bind_chunk(declared, "device", constants, layout) or _as_frames(declared, constants, layout)
+        prepared = replace(prepared, on_device=implementation)
     if declared.kind == "sample" and not declared.is_ours:
-        ready = replace(ready, single=check_outputs(ready.single, len(ready.layouts)), ragged=None)
-    return ready
+        prepared = replace(prepared, single=check_outputs(prepared.single, len(prepared.layouts)), ragged=None)
+    return prepared
 
 
 def _prepare(
@@ -64,74 +64,83 @@ def _prepare(
     layouts: tuple[str, ...],
     per_frame: frozenset[str],
 ) -> ChunkFunction:
-    read = declared.schema
-    per_frame = frozenset(name for name in per_frame if read.arguments[name].edge == "frame")
-    function = declared.options.make() if declared.options.make is not None else declared.body
-    fixed = {k: v for k, v in constants.items() if k != "seed"}
-    body = functools.partial(function, **fixed)
+    schema = declared.schema
+    per_frame = frozenset(name for name in per_frame if schema.arguments[name].edge == "frame")
+    function = declared.options.make() if declared.options.make is not None else declared.implementation
+    bound_constants = {k: v for k, v in constants.items() if k != "seed"}
+    implementation = functools.partial(function, **bound_constants)
     for i, layout in enumerate(layouts):
-        check_layout(declared.name, read.input(i).takes, layout, i)
+        check_layout(declared.name, schema.input(i).constraints, layout, i)
     outputs = declared.output_layouts(layouts, constants)
-    if not read.inputs or declared.kind != "sample":
-        return ChunkFunction(_with_layout(body, read, layouts[0] if layouts else ""), outputs)
-    takes = read.inputs[0].takes
+    if not schema.inputs or declared.kind != "sample":
+        return ChunkFunction(_with_layout(implementation, schema, layouts[0] if layouts else ""), outputs)
+    constraints = schema.inputs[0].constraints
     first = layouts[0] if layouts else ""
-    if takes.repeats and per_frame and "F" not in first:
-        still = _adapt(body, read, takes, first, frozenset())
-        repeated = _frame_by_frame(still, per_frame, None)
+    if constraints.repeats_samples and per_frame and "F" not in first:
+        single_frame = _adapt(implementation, schema, constraints, first, frozenset())
+        repeated = _frame_by_frame(single_frame, per_frame, None)
         return ChunkFunction(repeated, tuple(layout and f"F{layout}" for layout in outputs))
-    if first or not (takes.layouts or per_frame):
-        single = _adapt(body, read, takes, first, per_frame)
+    if first or not (constraints.layouts or per_frame):
+        single = _adapt(implementation, schema, constraints, first, per_frame)
         if per_frame:
             return ChunkFunction(single, outputs)
-        stacked = _chunk_body(declared, "tensor", constants, first)
-        if stacked is not None and takes.dtypes:
-            stacked = _pass_dtypes(stacked, declared.name, takes.dtypes)
-        ragged = _chunk_body(declared, "ragged", constants, first)
+        stacked = _bind_chunk(declared, "tensor", constants, first)
+        if stacked is not None and constraints.dtypes:
+            stacked = _check_dtypes(stacked, declared.name, constraints.dtypes)
+        ragged = _bind_chunk(declared, "ragged", constants, first)
         return ChunkFunction(
-            single=single, layouts=outputs, tensor=stacked, ragged=ragged, dtypes=frozenset(takes.dtypes)
+            single=single, layouts=outputs, tensor=stacked, ragged=ragged, dtypes=frozenset(constraints.dtypes)
         )
     by_ndim: dict[int, Callable[..., Any]] = {}
 
     def run(x: torch.Tensor, *rest: Any, **arguments: Any) -> Any:
         function = by_ndim.get(x.ndim)
         if function is None:
-            assumed = assume_layout(declared.name, takes, x.ndim)
-            function = by_ndim[x.ndim] = _adapt(body, read, takes, assumed, per_frame)
+            assumed = assume_layout(declared.name, constraints, x.ndim)
+            function = by_ndim[x.ndim] = _adapt(implementation, schema, constraints, assumed, per_frame)
         return function(x, *rest, **arguments)
 
     return ChunkFunction(run, outputs)
 
 
-def _chunk_body(declared: Operator, form: str, constants: Mapping[str, Any], layout: str) -> Body | None:
+def _bind_chunk(declared: Operator, form: str, constants: Mapping[str, Any], layout: str) -> Implementation | None:
     """Return the batched implementation for `form` (see `decorators.chunk`); None if the operator has none."""
     if form not in declared.chunks:
         return None
-    body, defaults = declared.chunks[form], declared.schema.defaults
-    fixed = {k: v for k, v in constants.items() if k != "seed"}
-    known = {"layout": layout} if declared.schema.wants_layout else {}
+    implementation, defaults = declared.chunks[form], declared.schema.defaults
+    bound_constants = {k: v for k, v in constants.items() if k != "seed"}
+    layout_argument = {"layout": layout} if declared.schema.needs_layout else {}
 
-    takes, no_gain = declared.takes.get(form, _NO_NAMES), declared.only_on_devices and form == "tensor"
+    accepted, is_slower_on_cpu = (
+        declared.chunk_arguments.get(form, _NO_NAMES),
+        declared.only_on_devices and form == "tensor",
+    )
 
     def run(*inputs: Any, out: Any = None, empty: Allocator = allocate, rng: Any = None, **columns: Any) -> Any:
-        if not takes.issuperset(columns) or (no_gain and inputs[0].is_cpu):
+        if not accepted.issuperset(columns) or (is_slower_on_cpu and inputs[0].is_cpu):
             return NotImplemented
-        others = {"out": out, "empty": empty, "rng": rng, **known}
-        return body(*inputs, a=Arguments(defaults, {**fixed, **columns}, others))
+        extras = {"out": out, "empty": empty, "rng": rng, **layout_argument}
+        return implementation(*inputs, a=Arguments(defaults, {**bound_constants, **columns}, extras))
 
     return run
 
 
-def _as_frames(declared: Operator, constants: Mapping[str, Any], layout: str) -> Body | None:
+def _as_frames(declared: Operator, constants: Mapping[str, Any], layout: str) -> Implementation | None:
     """Return an implementation that processes samples of one shape as frames of one sample; None if unsupported."""
     if not declared.has("frames") or not layout or "F" in layout:
         return None
-    takes = declared.schema.inputs[0].takes
-    sequences = [each for each in takes.layouts if "F" in each]
+    constraints = declared.schema.inputs[0].constraints
+    sequences = [each for each in constraints.layouts if "F" in each]
     if sequences and f"F{layout}" not in sequences:
         return None
-    fixed = {k: v for k, v in constants.items() if k != "seed"}
-    frames = _adapt(functools.partial(declared.body, **fixed), declared.schema, takes, f"F{layout}", _NO_NAMES)
+    bound_constants = {k: v for k, v in constants.items() if k != "seed"}
+    frames = _adapt(
+        functools.partial(declared.implementation, **bound_constants),
+        declared.schema,
+        constraints,
+        f"F{layout}",
+        _NO_NAMES,
+    )
 
     def run(data: TensorList, rng: None = None, **columns: Any) -> Any:
         return NotImplemented if columns or not data.is_dense_tensor() else frames(data.stack())
@@ -139,39 +148,43 @@ def _as_frames(declared: Operator, constants: Mapping[str, Any], layout: str) ->
     return run
 
 
-def _with_layout(body: Callable[..., Any], read: Schema, layout: str) -> Callable[..., Any]:
-    return functools.partial(body, layout=layout) if read.wants_layout else body
+def _with_layout(implementation: Callable[..., Any], schema: Schema, layout: str) -> Callable[..., Any]:
+    return functools.partial(implementation, layout=layout) if schema.needs_layout else implementation
 
 
 def _adapt(
-    body: Callable[..., Any], read: Schema, takes: Takes, layout: str, per_frame: frozenset[str]
+    implementation: Callable[..., Any],
+    schema: Schema,
+    constraints: InputConstraints,
+    layout: str,
+    per_frame: frozenset[str],
 ) -> Callable[..., Any]:
     if per_frame:
         axis = layout.find("F")
-        still = _adapt(body, read, takes, layout.replace("F", ""), frozenset())
+        single_frame = _adapt(implementation, schema, constraints, layout.replace("F", ""), frozenset())
         if axis >= 0:
-            return _frame_by_frame(still, per_frame, axis)
-        return _for_no_frames(still, per_frame, read.name, layout)
-    function = _with_layout(body, read, layout)
-    if takes.channel_last and "C" in layout and not layout.endswith("C"):
+            return _frame_by_frame(single_frame, per_frame, axis)
+        return _without_frames(single_frame, per_frame, schema.name, layout)
+    function = _with_layout(implementation, schema, layout)
+    if constraints.channel_last and "C" in layout and not layout.endswith("C"):
         function = _channel_last(function, layout.index("C"))
-    if takes.dtypes:
-        function = _pass_dtypes(function, read.name, takes.dtypes)
+    if constraints.dtypes:
+        function = _check_dtypes(function, schema.name, constraints.dtypes)
     return function
 
 
 def _channel_last(function: Callable[..., Any], axis: int) -> Callable[..., Any]:
-    def back(result: Any) -> Any:
+    def move_back(result: Any) -> Any:
         return result.movedim(-1, axis)
 
     def run(x: torch.Tensor, *rest: Any, **arguments: Any) -> Any:
         result = function(x.movedim(axis, -1), *rest, **arguments)
-        return (back(result[0]), *result[1:]) if isinstance(result, tuple) else back(result)
+        return (move_back(result[0]), *result[1:]) if isinstance(result, tuple) else move_back(result)
 
     return run
 
 
-def _pass_dtypes(function: Callable[..., Any], name: str, dtypes: tuple[torch.dtype, ...]) -> Callable[..., Any]:
+def _check_dtypes(function: Callable[..., Any], name: str, dtypes: tuple[torch.dtype, ...]) -> Callable[..., Any]:
     def run(x: torch.Tensor, *rest: Any, **arguments: Any) -> Any:
         if x.dtype not in dtypes:
             raise unsupported_dtype(name, x.dtype, dtypes)
@@ -196,14 +209,15 @@ def _frame_by_frame(function: Callable[..., Any], per_frame: frozenset[str], axi
     """
 
     def run(x: torch.Tensor, *rest: Any, **arguments: Any) -> Any:
-        same = {k: v for k, v in arguments.items() if k not in per_frame and k != "out"}
+        common = {k: v for k, v in arguments.items() if k not in per_frame and k != "out"}
         if axis is None:
             frames: Sequence[torch.Tensor] = [x] * max(len(arguments[k]) for k in per_frame)
         else:
             frames = x.unbind(axis)
-        each = {k: each_frame_value(k, arguments[k], len(frames)) for k in per_frame}
+        frame_values = {k: each_frame_value(k, arguments[k], len(frames)) for k in per_frame}
         results = [
-            function(frame, *rest, **same, **{k: v[i] for k, v in each.items()}) for i, frame in enumerate(frames)
+            function(frame, *rest, **common, **{k: v[i] for k, v in frame_values.items()})
+            for i, frame in enumerate(frames)
         ]
         return torch.stack(results, axis or 0)
 
@@ -224,7 +238,7 @@ def each_frame_value(name: str, values: list[Any], frames: int) -> list[Any]:
     return values if len(values) == frames else values * frames
 
 
-def _for_no_frames(
+def _without_frames(
     function: Callable[..., Any], per_frame: frozenset[str], name: str, layout: str
 ) -> Callable[..., Any]:
     """Wrap an implementation for samples without frames. Per-frame arguments must have a single value."""

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import torch
 
 from torchdali.calls.chunk_function import ChunkFunction, Items
-from torchdali.calls.layouts import assume_layout, number_of_axes, taken_layouts
+from torchdali.calls.layouts import assume_layout, number_of_axes, resolve_layouts
 from torchdali.calls.preparing import prepare, unsupported_dtype
 from torchdali.calls.results import check_size, collect
 from torchdali.declaration.batching import Column
@@ -21,7 +21,7 @@ from torchdali.kernels.memory import SMALL_SAMPLE
 from torchdali.rng import BatchRng
 from torchdali.tensors import TensorList
 
-__all__ = ["FunctionCache", "column_of", "run_batch", "stacked_if_small"]
+__all__ = ["FunctionCache", "to_column", "run_batch", "stack_if_small"]
 
 _NO_NAMES: frozenset[str] = frozenset()
 
@@ -52,14 +52,14 @@ def run_batch(
     frames = _NO_NAMES
     if per_sample:
         frames = frozenset([k for k, v in per_sample.items() if declared.is_per_frame(k, v.layout())])
-    layouts = taken_layouts(declared, inputs)
-    ready = cache.get((layouts, frames)) if cache is not None else None
-    if ready is None:
-        ready = prepare(declared, constants, layouts, frames)
+    layouts = resolve_layouts(declared, inputs)
+    prepared = cache.get((layouts, frames)) if cache is not None else None
+    if prepared is None:
+        prepared = prepare(declared, constants, layouts, frames)
         if cache is not None and declared.options.make is None:
-            cache[layouts, frames] = ready
+            cache[layouts, frames] = prepared
     arguments: dict[str, Any] = {
-        name: column_of(value, name in frames).shape_values(declared.axes_of(name), name)
+        name: to_column(value, name in frames).shape_values(declared.axes_of(name), name)
         for name, value in per_sample.items()
     }
     if declared.kind == "batch":
@@ -68,49 +68,49 @@ def run_batch(
                 size = len(values)
                 break
         if not size:
-            return tuple(TensorList.from_samples([], layout) for layout in ready.layouts)
+            return tuple(TensorList.from_samples([], layout) for layout in prepared.layouts)
         if rng is not None:
             arguments["rng"] = rng
-        if declared.schema.wants_size:
+        if declared.schema.needs_size:
             arguments["size"] = size
         _check_batches(declared, inputs)
-        return check_size(collect(ready.single(*inputs, **arguments), ready.layouts), size)
-    if ready.on_device is not None and inputs and inputs[0] is not None:
+        return check_size(collect(prepared.single(*inputs, **arguments), prepared.layouts), size)
+    if prepared.on_device is not None and inputs and inputs[0] is not None:
         first = inputs[0]
         if first.device.type != "cpu" and len(first):
-            results = ready.on_device(*inputs, rng=rng, **arguments)
+            results = prepared.on_device(*inputs, rng=rng, **arguments)
             if results is not NotImplemented:
-                return collect(results, ready.layouts)
+                return collect(results, prepared.layouts)
     if rng is not None:
         arguments["rng"] = rng.samples()
-    columns = [None if v is None else _items(v, ready) for v in inputs]
+    columns = [None if v is None else _items(v, prepared) for v in inputs]
     if any(c is not None for c in columns) or arguments:
-        return collect(ready(*columns, **arguments), ready.layouts)
-    return collect([ready.single() for _ in range(size)], ready.layouts)
+        return collect(prepared(*columns, **arguments), prepared.layouts)
+    return collect([prepared.single() for _ in range(size)], prepared.layouts)
 
 
 def _items(batch: TensorList, chunk: ChunkFunction) -> Items:
     """Return the samples as one tensor if the operator accepts a tensor and a copy is cheap; otherwise as a list."""
-    whole = None
+    stacked = None
     if chunk.tensor is not None:
         may_be = batch.device.type != "cpu" and len(batch) and batch.is_dense_tensor()
-        whole = batch.stack() if may_be else stacked_if_small(batch)
-    return batch.samples() if whole is None else whole
+        stacked = batch.stack() if may_be else stack_if_small(batch)
+    return batch.samples() if stacked is None else stacked
 
 
-def column_of(batch: TensorList, per_frame: bool) -> Column:
+def to_column(batch: TensorList, per_frame: bool) -> Column:
     """Return the values of a per-sample argument. The value is None if a sample doesn't exist in a branch.
 
     If `per_frame` is true, each value is a list with one value per frame.
     """
     dense = batch.dense()
-    column = Column(_numbers(batch)) if dense is None else Column.of(dense)
+    column = Column(_to_numbers(batch)) if dense is None else Column.of(dense)
     column.per_frame = per_frame
     column.uploaded = batch.uploaded
     return column
 
 
-def _numbers(batch: TensorList) -> list[Any]:
+def _to_numbers(batch: TensorList) -> list[Any]:
     if any(sample is None for sample in batch.samples()):
         return [None if sample is None else sample.tolist() for sample in batch.samples()]
     return batch.tolist()
@@ -119,25 +119,25 @@ def _numbers(batch: TensorList) -> list[Any]:
 def _check_batches(declared: Operator, inputs: Sequence[TensorList | None]) -> None:
     """Check the dtypes and numbers of axes of the inputs of an operator over the batch."""
     for i, batch in enumerate(inputs):
-        takes = declared.schema.input(i).takes
-        if batch is None or not (takes.dtypes or takes.layouts):
+        constraints = declared.schema.input(i).constraints
+        if batch is None or not (constraints.dtypes or constraints.layouts):
             continue
-        kind = batch.torch_dtype
-        if takes.dtypes and kind is not None and kind not in takes.dtypes and len(batch):
-            raise batch_level(unsupported_dtype(declared.name, kind, takes.dtypes))
-        ndim = number_of_axes(batch) if takes.layouts else None
-        if ndim is not None and all(len(layout) != ndim for layout in takes.layouts):
-            assume_layout(declared.name, takes, ndim)
+        dtype = batch.torch_dtype
+        if constraints.dtypes and dtype is not None and dtype not in constraints.dtypes and len(batch):
+            raise batch_level(unsupported_dtype(declared.name, dtype, constraints.dtypes))
+        ndim = number_of_axes(batch) if constraints.layouts else None
+        if ndim is not None and all(len(layout) != ndim for layout in constraints.layouts):
+            assume_layout(declared.name, constraints, ndim)
 
 
-def stacked_if_small(batch: TensorList) -> torch.Tensor | None:
+def stack_if_small(batch: TensorList) -> torch.Tensor | None:
     """Return a batch as one tensor if it is stored as one tensor, or if its samples are small and have one shape.
 
     Otherwise, return None.
     """
     if batch.dense() is None:
         samples = batch.samples()
-        few = len(samples) < 2 or any(sample is None for sample in samples)
-        if few or samples[0].nbytes > SMALL_SAMPLE or not batch.is_dense_tensor():
+        is_separate = len(samples) < 2 or any(sample is None for sample in samples)
+        if is_separate or samples[0].nbytes > SMALL_SAMPLE or not batch.is_dense_tensor():
             return None
     return batch.stack()

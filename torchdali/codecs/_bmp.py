@@ -24,11 +24,11 @@ def bmp_fields(view: memoryview, header: ImageHeader, masks: tuple[int, ...]) ->
     The values of a channel are scaled to the range 0 to 255. If `_COARSE` contains the masks, the values are only
     shifted to the upper bits of a byte, as in DALI.
     """
-    start, size, lines, depth, compression = struct.unpack_from("<II4xi2xHI", view, 10)
+    start, size, signed_height, depth, compression = struct.unpack_from("<II4xi2xHI", view, 10)
     is_coarse = size == 40 and compression == 3 and masks in _COARSE
     stride = (header.width * depth + 31) // 32 * 32 // depth
     values = np.frombuffer(view, f"<u{depth // 8}", stride * header.height, start).reshape(-1, stride)
-    values = values[:: 1 if lines < 0 else -1, : header.width]
+    values = values[:: 1 if signed_height < 0 else -1, : header.width]
     pixels = np.empty((*values.shape, header.channels), np.uint8)
     for row, colors in zip(values, pixels, strict=True):
         for channel, mask in enumerate(masks[: header.channels]):
@@ -46,12 +46,12 @@ def bmp_colors(view: memoryview, header: ImageHeader) -> Tensor | None:
     start, size = struct.unpack_from("<II", view, 10)
     if size < 40:
         return None
-    lines, depth, compression = struct.unpack_from("<i2xHI", view, 22)
+    signed_height, depth, compression = struct.unpack_from("<i2xHI", view, 22)
     stride = (3 * header.width + 3) // 4 * 4
     if depth != 24 or compression or start < 14 + size or len(view) < start + stride * header.height:
         return None
     rows = np.frombuffer(view, np.uint8, stride * header.height, start).reshape(-1, stride)
-    colors = rows[:: 1 if lines < 0 else -1, : 3 * header.width].reshape(header.height, header.width, 3)
+    colors = rows[:: 1 if signed_height < 0 else -1, : 3 * header.width].reshape(header.height, header.width, 3)
     return torch.from_numpy(np.ascontiguousarray(colors[..., ::-1]))
 
 
@@ -67,14 +67,14 @@ def bmp_runs(view: memoryview, header: ImageHeader) -> Tensor | None:
         ValueError: The data ends before the image does.
     """
     start, size = struct.unpack_from("<II", view, 10)
-    lines, depth, compression = struct.unpack_from("<i2xHI", view, 22) if size >= 40 else (0, 0, 0)
+    signed_height, depth, compression = struct.unpack_from("<i2xHI", view, 22) if size >= 40 else (0, 0, 0)
     if compression not in _DEPTHS:
         return None
     if depth != _DEPTHS[compression]:
         raise ValueError(f"an image with this compression must have {_DEPTHS[compression]} bits per pixel, got {depth}")
-    runs = _PaletteRuns(np.frombuffer(view, np.uint8)[start:], (header.height, header.width), halves=depth == 4)
+    runs = _PaletteRuns(np.frombuffer(view, np.uint8)[start:], (header.height, header.width), packed=depth == 4)
     runs.read()
-    rows = runs.rows if lines < 0 else runs.rows[::-1]
+    rows = runs.rows if signed_height < 0 else runs.rows[::-1]
     return torch.from_numpy(_palette(view, size, depth)[:, : header.channels][rows])
 
 
@@ -95,30 +95,30 @@ class _PaletteRuns:
     Args:
         data: Pairs of bytes: a count and the value to repeat, or 0 and a command.
         shape: Height and width.
-        halves: True if a byte contains two indices.
+        packed: True if a byte contains two indices.
     """
 
-    def __init__(self, data: Bytes, shape: tuple[int, int], halves: bool) -> None:
+    def __init__(self, data: Bytes, shape: tuple[int, int], packed: bool) -> None:
         self.rows = np.zeros(shape, np.uint8)
-        self._data, self._halves = data, halves
+        self._data, self._packed = data, packed
         self._pairs = data[: len(data) // 2 * 2].reshape(-1, 2)
-        self._at = self._x = self._y = 0  # index of the next pair, and position of the next pixel
+        self._pair = self._x = self._y = 0  # index of the next pair, and position of the next pixel
 
     def read(self) -> None:
         """Decode all run lengths, and fill the rows."""
         height, width = self.rows.shape
         commands = np.flatnonzero(self._pairs[:, 0] == 0)
         while self._y < height:
-            place = int(commands.searchsorted(self._at))
-            end = int(commands[place]) if place < len(commands) else len(self._pairs)
-            if end > self._at:
-                self._write(self._run_indices(self._pairs[self._at : end]))
-            self._at = end + 1
+            index = int(commands.searchsorted(self._pair))
+            end = int(commands[index]) if index < len(commands) else len(self._pairs)
+            if end > self._pair:
+                self._write(self._run_indices(self._pairs[self._pair : end]))
+            self._pair = end + 1
             if end == len(self._pairs):
                 if (self._y, self._x) == (height - 1, width):
                     return
                 raise ValueError("the run lengths end before the image does")
-            if self._pairs[end, 1] == 1 or not self._obey(int(self._pairs[end, 1])):
+            if self._pairs[end, 1] == 1 or not self._execute(int(self._pairs[end, 1])):
                 return
 
     def _run_indices(self, pairs: Bytes) -> Bytes:
@@ -126,34 +126,34 @@ class _PaletteRuns:
         ends = pairs[:, 0].cumsum(dtype=np.int64)
         used = int(ends.searchsorted(self.rows.shape[1] - self._x)) + 1
         counts, values = pairs[:used, 0], pairs[:used, 1].repeat(pairs[:used, 0])
-        if not self._halves:
+        if not self._packed:
             return values
         is_second = (np.arange(len(values)) - (ends[:used] - counts).repeat(counts)) % 2
         return np.where(is_second, values & 15, values >> 4)
 
-    def _obey(self, command: int) -> bool:
+    def _execute(self, command: int) -> bool:
         """Execute a command: go to the next row, jump, or copy single indices. Return False after the last row."""
         if command == 0:
             self._x, self._y = 0, self._y + 1
         elif command == 2:
-            right, up = self._bytes(2).tolist()
+            right, up = self._read_bytes(2).tolist()
             self._x, self._y = min(self._x + right, self.rows.shape[1]), self._y + up
         else:
-            values = self._bytes(-(-command // 2) if self._halves else command)
-            if self._halves:
+            values = self._read_bytes(-(-command // 2) if self._packed else command)
+            if self._packed:
                 values = np.stack((values >> 4, values & 15), -1).reshape(-1)[:command]
             self._write(values)
         return self._y < len(self.rows)
 
-    def _bytes(self, count: int) -> Bytes:
+    def _read_bytes(self, count: int) -> Bytes:
         """Return the `count` bytes after a command, and move to the next pair."""
-        values = self._data[2 * self._at :][:count]
+        values = self._data[2 * self._pair :][:count]
         if len(values) < count:
             raise ValueError("the run lengths end before the image does")
-        self._at += -(-count // 2)
+        self._pair += -(-count // 2)
         return values
 
     def _write(self, values: Bytes) -> None:
-        room = self.rows[self._y, self._x : self._x + len(values)]
-        room[:] = values[: len(room)]
-        self._x += len(room)
+        target = self.rows[self._y, self._x : self._x + len(values)]
+        target[:] = values[: len(target)]
+        self._x += len(target)

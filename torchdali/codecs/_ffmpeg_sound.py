@@ -14,13 +14,13 @@ import numpy.typing as npt
 import torch
 
 from torchdali.codecs._wav import Wav
-from torchdali.codecs.media import failure, media_errors, open_media, pyav
+from torchdali.codecs.media import build_error, media_errors, open_media, pyav
 
 __all__ = ["decode_ffmpeg"]
 
 Array = npt.NDArray[Any]
 
-_LARGEST = 1 << 12  # bytes; assumed size of the largest packet until a larger packet is found
+_ASSUMED_PACKET_SIZE = 1 << 12  # bytes; assumed size of the largest packet until a larger packet is found
 _STRICT = {"err_detect": "crccheck+bitstream+buffer+explode"}
 
 
@@ -46,7 +46,7 @@ def decode_ffmpeg(encoded: Array, dtype: np.dtype[Any], purpose: str) -> tuple[A
                 _check_gaps(frames)
             return _join_frames(frames, dtype), int(frames[0].sample_rate)
     except media_errors(av) as error:
-        raise failure(source, error, "sound", purpose) from None
+        raise build_error(source, error, "sound", purpose) from None
 
 
 def _frames(av: Any, container: Any, size: int) -> Iterator[Any]:
@@ -58,13 +58,13 @@ def _frames(av: Any, container: Any, size: int) -> Iterator[Any]:
         Exception: An error of `media_errors`. If the file lacks packets that the container's index lists, this is also
             an error.
     """
-    stream = _stream(container)
-    form, packets, end, largest = None, 0, 0, _LARGEST
+    stream = _select_stream(container)
+    audio_format, packets, end, largest = None, 0, 0, _ASSUMED_PACKET_SIZE
     try:
         for packet in container.demux(stream):
             for frame in packet.decode():
-                form = form or _form(frame)
-                if _form(frame) != form:
+                audio_format = audio_format or _audio_format(frame)
+                if _audio_format(frame) != audio_format:
                     raise ValueError("the sample rate and the number of channels must not change")
                 yield frame
             if packet.size:
@@ -72,11 +72,11 @@ def _frames(av: Any, container: Any, size: int) -> Iterator[Any]:
     except av.FFmpegError:
         if size - end > 2 * largest:
             raise
-    if form is None or packets < _count_packets(container, stream):
+    if audio_format is None or packets < _count_packets(container, stream):
         raise ValueError("truncated, or damaged at its end: the file lists more samples than it contains")
 
 
-def _stream(container: Any) -> Any:
+def _select_stream(container: Any) -> Any:
     stream = container.streams.best("audio")
     if stream is None or stream.codec_context is None:
         raise ValueError("the file contains no audio stream that can be decoded")
@@ -85,7 +85,7 @@ def _stream(container: Any) -> Any:
     return stream
 
 
-def _form(frame: Any) -> tuple[str, int, int]:
+def _audio_format(frame: Any) -> tuple[str, int, int]:
     return frame.format.name, frame.layout.nb_channels, frame.sample_rate
 
 
@@ -106,9 +106,9 @@ def _count_packets(container: Any, stream: Any) -> int:
 
 def _join_frames(frames: list[Any], dtype: np.dtype[Any]) -> Array:
     """Return the samples of frames with the same format; see `Wav.read`. Floats are always returned as float32."""
-    kind, channels, rate = _form(frames[0])
+    sample_format, channels, rate = _audio_format(frames[0])
     parts = [frame.to_ndarray() for frame in frames]
-    is_planar = kind.endswith("p")
+    is_planar = sample_format.endswith("p")
     samples = np.concatenate([part.T if is_planar else part.reshape(-1, channels) for part in parts])
     samples = np.ascontiguousarray(samples)
     if samples.dtype.kind == "f":

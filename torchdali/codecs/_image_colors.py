@@ -94,9 +94,9 @@ def rescale(pixels: Tensor, dtype: torch.dtype) -> Tensor:
     return convert(pixels.float() * _ratio(dtype, pixels.dtype), dtype)
 
 
-def _ratio(to: torch.dtype, source: torch.dtype) -> Tensor:
+def _ratio(target: torch.dtype, source: torch.dtype) -> Tensor:
     """Return the ratio of full scales, divided in single precision as in DALI."""
-    return torch.tensor(full_scale(to), dtype=torch.float32) / full_scale(source)
+    return torch.tensor(full_scale(target), dtype=torch.float32) / full_scale(source)
 
 
 def _three_channels(pixels: Tensor) -> Tensor:

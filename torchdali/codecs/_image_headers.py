@@ -25,10 +25,10 @@ __all__ = [
     "check_size",
     "encoded_view",
     "exif_orientation",
-    "failure",
-    "flat",
+    "build_error",
+    "flatten_encoded",
     "jpeg2000_header",
-    "jpeg2000_inks",
+    "find_cmyk_marker",
     "jpeg_frame",
     "jpeg_header",
     "jpeg_orientation",
@@ -38,7 +38,7 @@ __all__ = [
     "pnm_header",
     "tiff_header",
     "webp_header",
-    "without_exif",
+    "strip_exif",
 ]
 
 
@@ -70,7 +70,7 @@ class ImageHeader(NamedTuple):
         return self.height, self.width
 
 
-_ALREADY = "; is it a decoded image? With the proxy, pass loader=str to ImageFolder, so that it returns paths"
+_DECODED_HINT = "; is it a decoded image? With the proxy, pass loader=str to ImageFolder, so that it returns paths"
 
 
 def encoded_view(data: Tensor) -> memoryview:
@@ -82,22 +82,22 @@ def encoded_view(data: Tensor) -> memoryview:
     if data.dtype != torch.uint8 or not data.is_contiguous():
         raise ValueError(f"encoded data must be contiguous uint8, got {data.dtype} with strides {data.stride()}")
     if data.dim() != 1:
-        data = flat(data)
+        data = flatten_encoded(data)
     return data.numpy().data
 
 
-def flat(data: Tensor) -> Tensor:
+def flatten_encoded(data: Tensor) -> Tensor:
     """Return encoded bytes as a one-dimensional tensor.
 
     Raises:
         ValueError: The tensor has the shape of an image.
     """
     if data.ndim == 3 and data.shape[-1] in (1, 3, 4) and min(data.shape[:2]) > 1:
-        raise ValueError(f"encoded data must not have the shape of an image, got {tuple(data.shape)}{_ALREADY}")
+        raise ValueError(f"encoded data must not have the shape of an image, got {tuple(data.shape)}{_DECODED_HINT}")
     return data.reshape(-1)
 
 
-def failure(reason: str, format: str, view: memoryview) -> DecodeError:
+def build_error(reason: str, format: str, view: memoryview) -> DecodeError:
     """Build an error that states the reason, the detected format and the number of encoded bytes."""
     return DecodeError(f"cannot decode image: {reason} (format {format}, {len(view)} bytes)")
 
@@ -110,20 +110,20 @@ def check_size(height: int, width: int, channels: int, format: str, view: memory
     """
     values = height * width * channels
     if height <= 0 or width <= 0 or channels <= 0:
-        raise failure(f"the image has no pixels ({width} x {height})", format, view)
+        raise build_error(f"the image has no pixels ({width} x {height})", format, view)
     if values <= limits.unchecked_values:
         return
     claim = f"the header claims {width} x {height} pixels of {channels} channels, too many"
     if height * width > limits.pixels or values > 4 * limits.pixels:
-        known = f"at most {limits.pixels}: max_pixels of the pipeline, or TORCHDALI_MAX_PIXELS"
-        raise failure(f"{claim} ({known})", format, view)
+        limit = f"at most {limits.pixels}: max_pixels of the pipeline, or TORCHDALI_MAX_PIXELS"
+        raise build_error(f"{claim} ({limit})", format, view)
     if values > FREE_VALUES and values > len(view) * MAX_VALUES_PER_BYTE:
-        raise failure(f"{claim} for {len(view)} bytes", format, view)
+        raise build_error(f"{claim} for {len(view)} bytes", format, view)
 
 
 # Markers of frame headers: SOF0 to SOF15. The codes C4 (DHT), C8 (JPG) and CC (DAC) are other markers.
-_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-_TABLES = frozenset((0xC4, 0xDB, 0xDD, 0xE0, 0xE2, 0xED, 0xFE))  # segments that are skipped
+_FRAME_MARKERS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+_SKIPPED_MARKERS = frozenset((0xC4, 0xDB, 0xDD, 0xE0, 0xE2, 0xED, 0xFE))  # segments that are skipped
 _EXIF = b"Exif\0\0"
 
 
@@ -142,10 +142,10 @@ def jpeg_frame(view: memoryview) -> tuple[int, int, int, int, bool, int]:
         if view[position] != 0xFF or marker == 0xFF:
             position += 1  # a fill byte, or another byte between segments, which decoders skip, too
             continue
-        if marker in _TABLES:
+        if marker in _SKIPPED_MARKERS:
             position += 2 + (view[position + 2] << 8 | view[position + 3])
             continue
-        if marker in _FRAMES:
+        if marker in _FRAME_MARKERS:
             if marker & 0b11 == 0b10:  # progressive
                 _check_scans(view)
             size = view[position + 5 : position + 10]
@@ -161,7 +161,7 @@ def jpeg_frame(view: memoryview) -> tuple[int, int, int, int, bool, int]:
             position += 2
             continue
         position += 2 + (view[position + 2] << 8 | view[position + 3])
-    raise failure("no frame header before the pixel data or the end", "JPEG", view)
+    raise build_error("no frame header before the pixel data or the end", "JPEG", view)
 
 
 _SCAN = re.compile(b"\xff\xda")
@@ -183,7 +183,7 @@ def _check_scans(view: memoryview) -> None:
     # follows FF.
     count = sum(1 for _ in itertools.islice(_SCAN.finditer(view), MAX_SCANS + 1))
     if count > MAX_SCANS:
-        raise failure(
+        raise build_error(
             f"Error in CPU decoding: The number of scans ({count}) during progressive decoding is over the limit of "
             f"{MAX_SCANS}, which the environment variable DALI_MAX_JPEG_SCANS sets",
             "JPEG",
@@ -208,7 +208,7 @@ def jpeg_orientation(view: memoryview, exif: int) -> int:
     return exif_orientation(view[exif : exif - 8 + length])
 
 
-def without_exif(view: memoryview) -> bytes:
+def strip_exif(view: memoryview) -> bytes:
     """Return a copy of a JPEG without its EXIF blocks, so that Pillow doesn't warn about damaged blocks."""
     encoded = bytes(view)
     while exif := jpeg_frame(memoryview(encoded))[3]:
@@ -253,7 +253,7 @@ def png_header(view: memoryview) -> ImageHeader:
     if bytes(view[12:16]) != b"IHDR" or color not in _PNG_CHANNELS:
         raise ValueError
     if max(width, height) > _PNG_SIDE:
-        raise failure(f"the header claims {width} x {height} pixels, too many on one side", "PNG", view)
+        raise build_error(f"the header claims {width} x {height} pixels, too many on one side", "PNG", view)
     return ImageHeader("PNG", height, width, _PNG_CHANNELS[color], depth, _png_orientation(view))
 
 
@@ -335,7 +335,7 @@ def _webp_orientation(view: memoryview) -> int:
 
 
 def jpeg2000_header(view: memoryview) -> ImageHeader:
-    start = 0 if view[0] == 0xFF else _codestream(view)
+    start = 0 if view[0] == 0xFF else _find_codestream(view)
     if bytes(view[start : start + 4]) != b"\xff\x4f\xff\x51":
         raise ValueError
     right, bottom, left, top = struct.unpack_from(">IIII", view, start + 8)
@@ -348,21 +348,21 @@ _COLR = re.compile(rb"colr([\1-\4])..", re.DOTALL)
 _CMYK = struct.pack(">I", 12)
 
 
-def jpeg2000_inks(view: memoryview) -> int | None:
+def find_cmyk_marker(view: memoryview) -> int | None:
     """Return the offset of the four bytes that declare CMYK colors; None if the image has other colors.
 
     The bytes are either JP2's number for CMYK, or the name CMYK in a color profile. Only the file's first color
     description is used.
     """
-    boxes = bytes(view[: 0 if view[0] == 0xFF else _codestream(view)])
-    found = _COLR.search(boxes)
-    if found is None:
+    boxes = bytes(view[: 0 if view[0] == 0xFF else _find_codestream(view)])
+    match = _COLR.search(boxes)
+    if match is None:
         return None
-    at, name = (found.end(), _CMYK) if found[1] == b"\1" else (found.end() + 16, b"CMYK")
-    return at if boxes[at : at + 4] == name else None
+    offset, name = (match.end(), _CMYK) if match[1] == b"\1" else (match.end() + 16, b"CMYK")
+    return offset if boxes[offset : offset + 4] == name else None
 
 
-def _codestream(view: memoryview) -> int:
+def _find_codestream(view: memoryview) -> int:
     position = 0
     while True:
         length, kind = struct.unpack_from(">I4s", view, position)

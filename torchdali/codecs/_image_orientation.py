@@ -33,27 +33,27 @@ def flip_axes(pixels: Tensor, axes: int | tuple[int, ...]) -> Tensor:
 
 
 def stored_window(
-    window: tuple[int, int, int, int], upright: tuple[int, int], orientation: int
+    window: tuple[int, int, int, int], upright_size: tuple[int, int], orientation: int
 ) -> tuple[int, int, int, int]:
     """Convert a window ``(y, x, h, w)`` of the upright image to a window of the stored image.
 
-    `upright` is the height and width of the upright image.
+    `upright_size` is the height and width of the upright image.
     """
-    y, x, h, w = _flip_region(window, upright, orientation)
+    y, x, h, w = _flip_region(window, upright_size, orientation)
     return (x, y, w, h) if orientation > 4 else (y, x, h, w)
 
 
 def upright_window(
-    window: tuple[float, float, float, float], stored: tuple[int, int], orientation: int
+    window: tuple[float, float, float, float], stored_size: tuple[int, int], orientation: int
 ) -> tuple[float, float, float, float]:
     """Convert a window ``(y, x, h, w)`` of the stored image to a window of the upright image.
 
-    `stored` is the height and width of the stored image.
+    `stored_size` is the height and width of the stored image.
     """
     if orientation > 4:
         y, x, h, w = window
-        window, stored = (x, y, w, h), (stored[1], stored[0])
-    return _flip_region(window, stored, orientation)
+        window, stored_size = (x, y, w, h), (stored_size[1], stored_size[0])
+    return _flip_region(window, stored_size, orientation)
 
 
 def _flip_region(

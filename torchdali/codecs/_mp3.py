@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from torchdali.codecs.signatures import HEAD, is_other
+from torchdali.codecs.signatures import HEAD, is_other_format
 
-__all__ = ["MP3_BLOCK", "blocks_alone", "without_garbage"]
+__all__ = ["MP3_BLOCK", "prepend_silent_block", "strip_garbage"]
 
 Array = npt.NDArray[Any]
 
@@ -27,7 +27,7 @@ MP3_BLOCK = 1152  # maximum number of samples per block
 
 _HEADER = re.compile(rb"\xff[\xe2\xe3\xf2-\xf5\xfa-\xfd]")  # header of layer II or III
 # A block that contains a tag with the number of blocks, after the header and the side information.
-_STATED = re.compile(
+_COUNT_TAG = re.compile(
     rb"\xff[\xe2\xe3\xf2\xf3\xfa\xfb]..(?:.{9}|.{17}|.{32})(?:Xing|Info)...[\x01\x03\x05\x07\x09\x0b\x0d\x0f](?!\0{4})",
     re.DOTALL,
 )
@@ -46,16 +46,16 @@ class _MpegFrame(NamedTuple):
     Attributes:
         size: Size of the block in bytes.
         samples: Number of samples per channel.
-        form: Version, layer, rate, and whether there is only one channel; equal for all blocks of a file.
+        format: Version, layer, rate, and whether there is only one channel; equal for all blocks of a file.
     """
 
     size: int
     samples: int
-    form: tuple[int, int, int, bool]
+    format: tuple[int, int, int, bool]
 
 
 @functools.lru_cache(maxsize=4096)
-def _block(header: bytes) -> _MpegFrame | None:
+def _parse_header(header: bytes) -> _MpegFrame | None:
     """Parse the four bytes of a header; return None if they aren't a header, or don't determine the block's size."""
     if len(header) < 4 or not _HEADER.match(header) or header[2] >> 4 in (0, 15) or header[2] >> 2 & 3 == 3:
         return None
@@ -68,7 +68,7 @@ def _block(header: bytes) -> _MpegFrame | None:
     )
 
 
-def blocks_alone(encoded: Array) -> tuple[Array, int]:
+def prepend_silent_block(encoded: Array) -> tuple[Array, int]:
     """Put a silent block before the blocks of an MP3 file that doesn't state its number of blocks.
 
     The silent block has the smallest possible size. Libraries estimate the file's length from the first block's size,
@@ -79,86 +79,94 @@ def blocks_alone(encoded: Array) -> tuple[Array, int]:
         or isn't an MP3 file, the unchanged bytes and 0.
     """
     head = encoded[:64].tobytes()
-    if not _HEADER.match(head) or _STATED.match(head):
+    if not _HEADER.match(head) or _COUNT_TAG.match(head):
         return encoded, 0
-    parts = _parts(encoded.tobytes())
-    silent = _silent(head)
-    first = _block(silent[:4])
-    if not parts or first is None:
+    runs = _find_runs(encoded.tobytes())
+    silent = _build_silent_block(head)
+    first = _parse_header(silent[:4])
+    if not runs or first is None:
         return encoded, 0
-    blocks = np.concatenate([np.frombuffer(silent, np.uint8), *(encoded[a:b] for a, b in parts)])
+    blocks = np.concatenate([np.frombuffer(silent, np.uint8), *(encoded[a:b] for a, b in runs)])
     _mute(blocks[first.size :])
     return blocks, first.samples
 
 
-_BEFORE = 511  # maximum number of bytes that a block needs from earlier blocks
+_MAX_RESERVOIR = 511  # maximum number of bytes that a block needs from earlier blocks
 
 
 def _mute(blocks: Array) -> None:
     """Silence the first blocks of layer III if they need bytes of earlier blocks that are missing, as decoders do."""
-    at = available = 0
-    while available < _BEFORE and (block := _block(blocks[at : at + 4].tobytes())) and block.form[1] == 1:
-        version, _, _, is_mono = block.form
-        begin = at + (4 if blocks[at + 1] & 1 else 6)
+    offset = available = 0
+    while (
+        available < _MAX_RESERVOIR
+        and (block := _parse_header(blocks[offset : offset + 4].tobytes()))
+        and block.format[1] == 1
+    ):
+        version, _, _, is_mono = block.format
+        side_info = offset + (4 if blocks[offset + 1] & 1 else 6)
         shift = 7 if version == 3 else 8
-        needed = int.from_bytes(blocks[begin : begin + 2].tobytes(), "big") >> shift
+        needed = int.from_bytes(blocks[side_info : side_info + 2].tobytes(), "big") >> shift
         size = (17 if is_mono else 32) if version == 3 else (9 if is_mono else 17)
         if needed > available:
-            blocks[begin : begin + size] = 0
-            blocks[begin : begin + 2] = divmod(available << shift, 256)  # number of earlier bytes that the block uses
-        available += max(at + block.size - begin - size, 0)
-        at += block.size
+            blocks[side_info : side_info + size] = 0
+            blocks[side_info : side_info + 2] = divmod(
+                available << shift, 256
+            )  # number of earlier bytes that the block uses
+        available += max(offset + block.size - side_info - size, 0)
+        offset += block.size
 
 
-def without_garbage(encoded: Array) -> Array:
+def strip_garbage(encoded: Array) -> Array:
     """Remove the bytes before the first MPEG block that at least two more blocks follow."""
-    data = encoded[:_SEARCHED].tobytes()
-    if is_other(data[:HEAD], "sound"):
+    data = encoded[:_SEARCHED_BYTES].tobytes()
+    if is_other_format(data[:HEAD], "sound"):
         return encoded
     for header in _HEADER.finditer(data):
-        first = _block(data[header.start() : header.start() + 4])
-        if first is not None and _run(data, header.start(), first.form, _ENOUGH)[0] == _ENOUGH:
+        first = _parse_header(data[header.start() : header.start() + 4])
+        if first is not None and _count_blocks(data, header.start(), first.format, _MIN_BLOCKS)[0] == _MIN_BLOCKS:
             return encoded[header.start() :]
     return encoded
 
 
-_SEARCHED = 1 << 16  # number of bytes that are searched for the first block, as in libsndfile and FFmpeg
-_ENOUGH = 3  # number of consecutive blocks with equal `form` that other data rarely contains by chance
+_SEARCHED_BYTES = 1 << 16  # number of bytes that are searched for the first block, as in libsndfile and FFmpeg
+_MIN_BLOCKS = 3  # number of consecutive blocks with equal `format` that other data rarely contains by chance
 
 
-def _silent(head: bytes) -> bytes:
-    """Return the smallest block that has the `form` of the block whose first bytes are `head`."""
+def _build_silent_block(head: bytes) -> bytes:
+    """Return the smallest block that has the `format` of the block whose first bytes are `head`."""
     header = bytes((head[0], head[1] | 1, 0x10 | head[2] & 0x0C, head[3]))
-    block = _block(header)
+    block = _parse_header(header)
     return header if block is None else header.ljust(block.size, b"\0")
 
 
-def _parts(data: bytes) -> list[tuple[int, int]]:
-    """Return `(start, end)` of each run of complete, consecutive blocks with the form of the first block.
+def _find_runs(data: bytes) -> list[tuple[int, int]]:
+    """Return `(start, end)` of each run of complete, consecutive blocks with the format of the first block.
 
     A single block counts as a run only at the end of the file. If the data doesn't begin with a run, the result is
     empty.
     """
-    first, begin = _block(data[:4]), 0
-    parts: list[tuple[int, int]] = []
+    first, begin = _parse_header(data[:4]), 0
+    runs: list[tuple[int, int]] = []
     while first is not None:
-        count, end = _run(data, begin, first.form)
+        count, end = _count_blocks(data, begin, first.format)
         if count > 1 or (count and end == len(data)):
-            parts.append((begin, end))
+            runs.append((begin, end))
         elif not begin:
             break
         header = _HEADER.search(data, end if count > 1 else begin + 1)
         if header is None:
             break
         begin = header.start()
-    return parts
+    return runs
 
 
-def _run(data: bytes, at: int, form: tuple[int, int, int, bool], most: float = math.inf) -> tuple[int, int]:
-    """Count complete, consecutive blocks with a form, up to `most`; return the count, and the end of the last block."""
+def _count_blocks(
+    data: bytes, offset: int, format: tuple[int, int, int, bool], limit: float = math.inf
+) -> tuple[int, int]:
+    """Count complete, consecutive blocks of one format, up to `limit`; return the count, and the last block's end."""
     count, end = 0, len(data)
-    while count < most and (block := _block(data[at : at + 4])) is not None and block.form == form:
-        if at + block.size > end:
+    while count < limit and (block := _parse_header(data[offset : offset + 4])) is not None and block.format == format:
+        if offset + block.size > end:
             break
-        at, count = at + block.size, count + 1
-    return count, at
+        offset, count = offset + block.size, count + 1
+    return count, offset

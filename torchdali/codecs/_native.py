@@ -23,7 +23,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from torchdali.codecs._pillow import is_refused
+from torchdali.codecs._pillow import exceeds_pillow_limit
 from torchdali.codecs.program import ImageProgram
 from torchdali.kernels.limits import limits
 from torchdali.kernels.memory import IN_PLACE, Array, BufferedResult, Bytes, SharedBuffer
@@ -43,7 +43,7 @@ from torchdali.kernels.native import (
 from torchdali.kernels.random_window import window_ranges
 
 __all__ = [
-    "Files", "JpegSource", "Parts", "Table", "WindowChoice", "decode_together", "examine", "lots_of", "read_files",
+    "Files", "JpegSource", "Parts", "Table", "WindowChoice", "decode_jpegs", "examine", "lot_limit", "read_files",
     "read_headers", "render", "run_programs",
 ]  # fmt: skip
 
@@ -53,11 +53,11 @@ Files = npt.NDArray[Any]
 _Header = ctypes.c_int32 * 4
 
 _CHANNELS = (1, 3, 4)
-_ROOM = 1 << 19  # bytes reserved per file when several files are read in one call
-_SMALL_ROOM = 1 << 17  # bytes reserved per file if the files are small
+_BYTES_PER_FILE = 1 << 19  # bytes reserved per file when several files are read in one call
+_BYTES_PER_SMALL_FILE = 1 << 17  # bytes reserved per file if the files are small
 
 
-class _Memory(threading.local):
+class _FileBuffer(threading.local):
     """A thread's buffer for files. The content is valid until the thread reads the next files."""
 
     files = np.empty(0, np.uint8)
@@ -76,7 +76,7 @@ class Table(NamedTuple):
     @classmethod
     def of(cls, count: int, dtype: np.dtype[Any]) -> Table:
         """Return a table of `count` rows, filled with zeros."""
-        memory = _buffer(count * dtype.itemsize)()
+        memory = _buffer_type(count * dtype.itemsize)()
         return cls(np.frombuffer(memory, dtype), ctypes.addressof(memory))
 
     def pick(self, indices: Array) -> Table:
@@ -94,7 +94,7 @@ class JpegSource(NamedTuple):
         height: Height before any rotation.
         width: Width before any rotation.
         orientation: EXIF orientation, 1 to 8.
-        row: Number of pixels per row; 0 for a JPEG.
+        row_length: Number of pixels per row; 0 for a JPEG.
         channels: Number of channels according to the header.
         pixels: Tensor that owns the pixels; None for a JPEG.
     """
@@ -104,7 +104,7 @@ class JpegSource(NamedTuple):
     height: int
     width: int
     orientation: int = 1
-    row: int = 0
+    row_length: int = 0
     channels: int = 3
     pixels: Tensor | None = None
 
@@ -121,27 +121,29 @@ def read_headers(sources: Sequence[Tensor | str | None], match_pillow: bool = Fa
 
     Args:
         sources: Encoded bytes, or paths of files; None for samples to skip.
-        match_pillow: Accept only images that the library decodes to the same pixels as Pillow; see `ImageOptions`. If
-            True, sources may also be pixels ``(H, W, C)`` with 1 or 3 channels.
+        match_pillow: Accept only images that the library decodes to the same pixels as Pillow; see `ImageOptions`.
+            If True, sources may also be pixels ``(H, W, C)`` with 1 or 3 channels.
     """
     native = library()
     if native is None:
         return [None] * len(sources)
     paths = [source for source in sources if isinstance(source, str)]
     files = iter(_read(native, paths) if paths else ())
-    located = [
+    results = [
         next(files) if isinstance(source, str)
         else None if source is None
         else _locate(source) if match_pillow and source.dim() == 3
         else _peek(native, source)
         for source in sources
     ]  # fmt: skip
-    return [None if each is None or _is_unlike_pillows(each) else each for each in located] if match_pillow else located
+    return (
+        [None if each is None or _differs_from_pillow(each) else each for each in results] if match_pillow else results
+    )
 
 
-def _is_unlike_pillows(data: JpegSource) -> bool:
+def _differs_from_pillow(data: JpegSource) -> bool:
     """Return whether Pillow rejects this JPEG, or decodes it to slightly different pixels."""
-    return not data.row and (data.channels == 4 or is_refused(data.height, data.width))
+    return not data.row_length and (data.channels == 4 or exceeds_pillow_limit(data.height, data.width))
 
 
 def _peek(native: NativeLibrary, data: Tensor) -> JpegSource | None:
@@ -151,8 +153,8 @@ def _peek(native: NativeLibrary, data: Tensor) -> JpegSource | None:
     address, length = data.data_ptr(), data.numel()
     code = native.peek(address, length, header)
     height, width, channels, orientation = header
-    usual = not code and channels in _CHANNELS
-    return JpegSource(address, length, height, width, orientation, 0, channels) if usual else None
+    is_supported = not code and channels in _CHANNELS
+    return JpegSource(address, length, height, width, orientation, 0, channels) if is_supported else None
 
 
 def _locate(data: Tensor) -> JpegSource | None:
@@ -162,48 +164,48 @@ def _locate(data: Tensor) -> JpegSource | None:
     if not accepts_pixels(data):
         return None
     height, width, _ = data.shape
-    return JpegSource(data.data_ptr(), data.numel(), height, width, row=width, pixels=data)
+    return JpegSource(data.data_ptr(), data.numel(), height, width, row_length=width, pixels=data)
 
 
-_memory = _Memory()
+_file_buffer = _FileBuffer()
 
 
-def read_files(paths: Sequence[str], lent: bool = False) -> list[Bytes] | None:
+def read_files(paths: Sequence[str], borrow: bool = False) -> list[Bytes] | None:
     """Read small files of any format in one call.
 
     Args:
         paths: Paths of the files.
-        lent: If True, return views of this thread's buffer, which are valid until the thread reads the next files. If
+        borrow: If True, return views of this thread's buffer, which are valid until the thread reads the next files. If
             False, return copies.
 
     Returns:
         The content of each file; None if one of the files is empty, too large or unreadable.
     """
     native = library()
-    about = None if native is None else _read_all(native, paths, _SMALL_ROOM)
-    files = None if about is None else about.rows
+    table = None if native is None else _read_all(native, paths, _BYTES_PER_SMALL_FILE)
+    files = None if table is None else table.rows
     if files is None or not (files["length"] * files["whole"]).all():
         return None
-    starts, lengths = (files["data"] - np.uint64(_memory.address)).tolist(), files["length"].tolist()
-    kept = _memory.files[: starts[-1] + lengths[-1]]
-    kept = kept if lent else kept.copy()
-    return [kept[start : start + length] for start, length in zip(starts, lengths, strict=True)]
+    starts, lengths = (files["data"] - np.uint64(_file_buffer.address)).tolist(), files["length"].tolist()
+    content = _file_buffer.files[: starts[-1] + lengths[-1]]
+    content = content if borrow else content.copy()
+    return [content[start : start + length] for start, length in zip(starts, lengths, strict=True)]
 
 
 def _read(native: NativeLibrary, paths: Sequence[str]) -> list[JpegSource | None]:
-    about = _read_all(native, paths, _ROOM)
-    if about is None:
+    table = _read_all(native, paths, _BYTES_PER_FILE)
+    if table is None:
         return [None] * len(paths)
     return [
         None if code else new_tuple(JpegSource, (data, length, height, width, orientation, 0, channels, None))
-        for data, length, _, height, width, channels, orientation, code, *_ in about.rows.tolist()
+        for data, length, _, height, width, channels, orientation, code, *_ in table.rows.tolist()
     ]
 
 
 def _read_all(
-    native: NativeLibrary, paths: Sequence[str], room: int, options: ImageOptions | None = None
+    native: NativeLibrary, paths: Sequence[str], bytes_per_file: int, options: ImageOptions | None = None
 ) -> Table | None:
-    """Read files into this thread's buffer, which has `room` bytes per file; see `examine`.
+    """Read files into this thread's buffer, which has `bytes_per_file` bytes per file; see `examine`.
 
     Return None if a name cannot be passed to the library.
     """
@@ -214,16 +216,16 @@ def _read_all(
         return None
     if names.count(0) != count:  # a name contains a null character
         return None
-    if len(_memory.files) < count * room:
-        _memory.files = np.empty(count * room, np.uint8)
-        _memory.address = _memory.files.ctypes.data
-    about, address = Table.of(count, ENCODED), None if options is None else options.address
-    native.read(names, count, _memory.address, count * room, about.address, address, limits.pixels)
-    return about
+    if len(_file_buffer.files) < count * bytes_per_file:
+        _file_buffer.files = np.empty(count * bytes_per_file, np.uint8)
+        _file_buffer.address = _file_buffer.files.ctypes.data
+    table, address = Table.of(count, ENCODED), None if options is None else options.address
+    native.read(names, count, _file_buffer.address, count * bytes_per_file, table.address, address, limits.pixels)
+    return table
 
 
 @functools.lru_cache(maxsize=64)
-def _buffer(size: int) -> Any:
+def _buffer_type(size: int) -> Any:
     return ctypes.c_char * size
 
 
@@ -235,7 +237,7 @@ def examine(sources: Sequence[Tensor | str | None], options: ImageOptions | None
     Args:
         sources: Encoded bytes, or paths of files.
         options: If not None, also compute the samples' lots, which divide the samples between the library and the
-            engine (see `lots_of`). The options say whether images are turned upright.
+            engine (see `lot_limit`). The options say whether images are turned upright.
 
     Returns:
         One row of `ENCODED` per sample. The field `code` is 0, unless the sample needs the common path.
@@ -243,22 +245,22 @@ def examine(sources: Sequence[Tensor | str | None], options: ImageOptions | None
     native = library()
     assert native is not None
     paths = [source for source in sources if isinstance(source, str)]
-    read = _read_all(native, paths, _ROOM, options) if paths else None
-    if read is not None and len(paths) == len(sources):
-        return read
+    file_table = _read_all(native, paths, _BYTES_PER_FILE, options) if paths else None
+    if file_table is not None and len(paths) == len(sources):
+        return file_table
     table = Table.of(len(sources), ENCODED)
     files = table.rows
     tensors = {i: each for i, each in enumerate(sources) if isinstance(each, Tensor) and accepts_bytes(each)}
-    known = list(tensors)
-    files["data"][known] = [each.data_ptr() for each in tensors.values()]
-    files["length"][known] = [each.numel() for each in tensors.values()]
+    indices = list(tensors)
+    files["data"][indices] = [each.data_ptr() for each in tensors.values()]
+    files["length"][indices] = [each.numel() for each in tensors.values()]
     native.draw(None if options is None else options.address, limits.pixels, table.address, len(files))
-    if read is not None:
-        files[[isinstance(source, str) for source in sources]] = read.rows
+    if file_table is not None:
+        files[[isinstance(source, str) for source in sources]] = file_table.rows
     return table
 
 
-def lots_of(share: float) -> int:
+def lot_limit(share: float) -> int:
     """Convert the engine's share of the images to a limit for lots.
 
     A lot is a number that is computed from the file's bytes. The engine decodes the files whose lots are below the
@@ -298,7 +300,7 @@ class WindowChoice(ctypes.Structure):
         return cls(0, upright)
 
     @classmethod
-    def take_passed(cls, upright: bool) -> WindowChoice:
+    def explicit(cls, upright: bool) -> WindowChoice:
         """Choose the windows that are passed to `Parts`."""
         return cls(1, upright)
 
@@ -329,12 +331,12 @@ class Parts:
 
     Attributes:
         table: Table of the dtype `PARTS`.
-        pixels: Size of all decoded pixels in bytes.
-        copies: Size in bytes of the file copies that the engine receives.
-        shared: Number of files that the engine decodes.
+        pixel_bytes: Size of all decoded pixels in bytes.
+        copy_bytes: Size in bytes of the file copies that the engine receives.
+        shared_count: Number of files that the engine decodes.
     """
 
-    __slots__ = ("_address", "_files", "_native", "copies", "pixels", "shared", "table")
+    __slots__ = ("_address", "_files", "_native", "copy_bytes", "pixel_bytes", "shared_count", "table")
 
     def __init__(
         self,
@@ -353,34 +355,38 @@ class Parts:
         if windows is not None:
             self.table["window"] = windows
         key, _, samples = (0, None, None) if numbers is None else numbers
-        start = None if regions is None else regions.address
+        address = None if regions is None else regions.address
         totals = (ctypes.c_int64 * 3)()
         native.divide(
-            ctypes.addressof(choice), key, samples, files.address, self._address, count, lots_of(share), start,
-            None if start is None else start + 16 * count, totals,
+            ctypes.addressof(choice), key, samples, files.address, self._address, count, lot_limit(share), address,
+            None if address is None else address + 16 * count, totals,
         )  # fmt: skip
-        self.pixels, self.copies, self.shared = totals
+        self.pixel_bytes, self.copy_bytes, self.shared_count = totals
 
-    def do(self, options: ImageOptions, pixels: int, copies: int) -> int:
+    def decode(self, options: ImageOptions, pixel_address: int, copy_address: int) -> int:
         """Decode the library's windows, and copy the engine's files.
 
         Args:
-            pixels: Address for the decoded pixels.
-            copies: Address for the file copies.
+            pixel_address: Address for the decoded pixels.
+            copy_address: Address for the file copies.
 
         Returns:
             The number of images that failed.
         """
         # The call runs without the GIL. Until the call returns, no other thread uses the files and the output memory.
         failed: int = self._native.do_parts(
-            options.address, self._files.address, self._address, len(self.table), limits.pixels, pixels, copies
+            options.address,
+            self._files.address,
+            self._address,
+            len(self.table),
+            limits.pixels,
+            pixel_address,
+            copy_address,
         )
         return failed
 
 
-def decode_together(
-    data: Sequence[Tensor], upright: bool, fast: bool = False, fancy: bool = True
-) -> list[Tensor | None]:
+def decode_jpegs(data: Sequence[Tensor], upright: bool, fast: bool = False, fancy: bool = True) -> list[Tensor | None]:
     """Decode whole JPEGs in one call; the result is None for images that need other decoders."""
     sources, options = read_headers(data), _options(upright, fast, fancy)
     programs = [None if each is None else ImageProgram.of(*each.size(upright), options) for each in sources]
@@ -418,24 +424,24 @@ def run_programs(
         For each sample: `IN_PLACE` (the result is in `out`), `BufferedResult` (the result is in `room`), a tensor, or
         None (the sample needs the common path).
     """
-    native, most = library(), limits.pixels
+    native, max_pixels = library(), limits.pixels
     results: list[Any] = [None] * len(programs)
     options = next((program.options for program in programs if program is not None), None)
     if native is None or options is None:
         return results
     output = options.result
     dtype = output.dtype
-    form, first, pitch = None, 0, 0
+    out_shape, out_address, pitch = None, 0, 0
     if out is not None and out.dtype == dtype and out.is_contiguous():
-        form, first, pitch = tuple(out.shape[1:]), out.data_ptr(), out.nbytes // len(out)
+        out_shape, out_address, pitch = tuple(out.shape[1:]), out.data_ptr(), out.nbytes // len(out)
     room = room if room is not None and room.itemsize == dtype.itemsize else None
-    numbers: list[int] = []
+    indices: list[int] = []
     table = bytearray(len(programs) * SAMPLE.size)
-    rows_of_steps = [_steps_of(program) for program in programs]
-    steps = b"".join(rows_of_steps)
+    steps_per_program = [_encode_steps(program) for program in programs]
+    steps = b"".join(steps_per_program)
     step = ctypes.cast(ctypes.c_char_p(steps), ctypes.c_void_p).value or 0
-    for i, (data, program, own) in enumerate(zip(sources, programs, rows_of_steps, strict=True)):
-        address, step = step, step + len(own)
+    for i, (data, program, encoded_steps) in enumerate(zip(sources, programs, steps_per_program, strict=True)):
+        address, step = step, step + len(encoded_steps)
         if data is None or program is None:
             continue
         assert program.options is options
@@ -444,30 +450,30 @@ def run_programs(
         rows, columns, filter_, scale, mirror, _, _ = region
         y, y_end, h, top, height, upper, lower = rows
         x, x_end, w, left, width, begin, end = columns
-        if h * w > most or height * width > most:
+        if h * w > max_pixels or height * width > max_pixels:
             continue
-        if shape == form:
-            results[i], to = IN_PLACE, first + i * pitch
-        elif room is not None and (place := room.reserve(shape[0] * shape[1] * shape[2])) >= 0:
-            results[i], to = new_tuple(BufferedResult, (place, shape)), room.address + place * room.itemsize
+        if shape == out_shape:
+            results[i], target = IN_PLACE, out_address + i * pitch
+        elif room is not None and (offset := room.reserve(shape[0] * shape[1] * shape[2])) >= 0:
+            results[i], target = new_tuple(BufferedResult, (offset, shape)), room.address + offset * room.itemsize
         else:
             results[i] = torch.empty(shape, dtype=dtype)
-            to = results[i].data_ptr()
+            target = results[i].data_ptr()
         SAMPLE.pack_into(
-            table, len(numbers) * SAMPLE.size, data.address, data.length, most, to, address, y, x, y_end, x_end, h, w,
-            top, left, height, width, upper, begin, lower, end, mirror, 0, scale or 1, data.row, filter_ or 0,
-            len(own) // STEP.size,
+            table, len(indices) * SAMPLE.size, data.address, data.length, max_pixels, target, address, y, x, y_end,
+            x_end, h, w, top, left, height, width, upper, begin, lower, end, mirror, 0, scale or 1, data.row_length,
+            filter_ or 0, len(encoded_steps) // STEP.size,
         )  # fmt: skip
-        numbers.append(i)
+        indices.append(i)
     # The call runs without the GIL. Until it returns, no other thread uses `table`, `steps`, the files or the memory
     # for the results: each thread works on other samples, and has its own buffer for files.
-    if numbers and native.run(options.address, _buffer(len(table)).from_buffer(table), len(numbers)):
-        for i, sample in zip(numbers, SAMPLE.iter_unpack(table), strict=False):
+    if indices and native.run(options.address, _buffer_type(len(table)).from_buffer(table), len(indices)):
+        for i, sample in zip(indices, SAMPLE.iter_unpack(table), strict=False):
             if sample[CODE]:
                 results[i] = None
     return results
 
 
-def _steps_of(program: ImageProgram | None) -> bytes:
+def _encode_steps(program: ImageProgram | None) -> bytes:
     """Encode the program's pixel steps, and append a step that describes the region to write."""
     return b"" if program is None or program.pixels is None else program.pixels.steps + program.as_step()

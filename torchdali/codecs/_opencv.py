@@ -40,20 +40,20 @@ def decode_opencv(view: memoryview, purpose: str) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(pixels[:, :, order]))
 
 
-def decode_bytes_by_opencv(encoded: bytes | memoryview, gray: bool, deep: bool = False) -> Tensor | None:
+def decode_bytes_by_opencv(encoded: bytes | memoryview, gray: bool, keep_depth: bool = False) -> Tensor | None:
     """Decode to gray ``(H, W, 1)`` or RGB ``(H, W, 3)``; return None if OpenCV is missing, too old, or fails.
 
     Args:
         gray: If True, decode to gray; if False, decode to RGB.
-        deep: If True, 16-bit images become uint16. If False, the result is always uint8.
+        keep_depth: If True, 16-bit images become uint16. If False, the result is always uint8.
     """
     cv2 = opencv()
     if cv2 is None or not hasattr(cv2, "IMREAD_COLOR_RGB"):  # OpenCV before 4.11
         return None
-    kind = cv2.IMREAD_GRAYSCALE if gray else cv2.IMREAD_COLOR_RGB
-    kind |= cv2.IMREAD_IGNORE_ORIENTATION | (cv2.IMREAD_ANYDEPTH if deep else 0)
+    flags = cv2.IMREAD_GRAYSCALE if gray else cv2.IMREAD_COLOR_RGB
+    flags |= cv2.IMREAD_IGNORE_ORIENTATION | (cv2.IMREAD_ANYDEPTH if keep_depth else 0)
     try:
-        pixels = cv2.imdecode(np.frombuffer(encoded, np.uint8), kind)
+        pixels = cv2.imdecode(np.frombuffer(encoded, np.uint8), flags)
     except cv2.error:  # the image is too large for OpenCV
         return None
     if pixels is None:

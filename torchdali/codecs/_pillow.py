@@ -9,7 +9,7 @@ import numpy as np
 
 from torchdali.kernels.memory import Array
 
-__all__ = ["is_refused", "pillow_pixels"]
+__all__ = ["exceeds_pillow_limit", "pillow_pixels"]
 
 
 _BAND = 1 << 18  # maximum number of pixels that Pillow copies at a time
@@ -42,9 +42,9 @@ def pillow_pixels(image: Any, change: Callable[[Array], Array] | None = None) ->
     return pixels
 
 
-def is_refused(height: int, width: int) -> bool:
+def exceeds_pillow_limit(height: int, width: int) -> bool:
     """Return whether an image has more pixels than `Image.MAX_IMAGE_PIXELS`, so that Pillow warns or raises."""
     from PIL import Image  # read the limit each time, since the user may change it
 
-    most = Image.MAX_IMAGE_PIXELS
-    return most is not None and height * width > max(1, most)
+    limit = Image.MAX_IMAGE_PIXELS
+    return limit is not None and height * width > max(1, limit)

@@ -25,10 +25,21 @@ _PLUGINS = (
     "Gif", "Avif", "Ppm", "Ico", "Cur", "Icns", "Psd", "Qoi", "Dds", "Pcx", "Dcx", "Sgi", "Blp", "Ftex", "Sun", "Msp",
     "Xbm", "Xpm", "Fli", "Pixar", "XVThumb", "McIdas", "Gbr", "Tga",
 )  # fmt: skip
-_KEPT = {"1": 1, "L": 1, "I": 1, "F": 1, "I;16": 1, "I;16B": 1, "LA": 2, "P": 3, "RGB": 3, "RGBA": 4}  # mode: channels
-_CONVERTED = {"RGBa": "RGBA", "PA": "RGBA"}  # other modes are converted to RGB
+_CHANNELS = {
+    "1": 1,
+    "L": 1,
+    "I": 1,
+    "F": 1,
+    "I;16": 1,
+    "I;16B": 1,
+    "LA": 2,
+    "P": 3,
+    "RGB": 3,
+    "RGBA": 4,
+}  # mode: channels
+_CONVERTED_MODES = {"RGBa": "RGBA", "PA": "RGBA"}  # other modes are converted to RGB
 
-_UNLIKE = (SyntaxError, IndexError, TypeError, KeyError, ValueError, EOFError, OSError, struct.error)
+_FORMAT_ERRORS = (SyntaxError, IndexError, TypeError, KeyError, ValueError, EOFError, OSError, struct.error)
 
 
 def pillow_header(view: memoryview) -> ImageHeader | None:
@@ -37,10 +48,10 @@ def pillow_header(view: memoryview) -> ImageHeader | None:
     if image is None:
         return None
     with image:
-        mode = _mode(image)
+        mode = _target_mode(image)
         exif = memoryview((image.info.get("exif") or b"").removeprefix(b"Exif\0\0"))
         depth = 16 if ";16" in mode else 8
-        return ImageHeader(image.format, image.height, image.width, _KEPT[mode], depth, exif_orientation(exif))
+        return ImageHeader(image.format, image.height, image.width, _CHANNELS[mode], depth, exif_orientation(exif))
 
 
 def decode_by_pillow(view: memoryview, header: ImageHeader) -> Array:
@@ -55,7 +66,7 @@ def decode_by_pillow(view: memoryview, header: ImageHeader) -> Array:
     with image:
         if image.size != (header.width, header.height):  # only the header's size was checked against the limit
             raise ValueError("the headers contradict each other")
-        mode = "RGB" if image.mode == "P" else _mode(image)
+        mode = "RGB" if image.mode == "P" else _target_mode(image)
         image.load()  # may change the mode, since icons contain images of other formats
         pixels = pillow_pixels(image if mode == image.mode else image.convert(mode))
     if pixels.dtype == np.bool_:
@@ -76,10 +87,13 @@ def _open(view: memoryview) -> Any:
             module = importlib.import_module(f"PIL.{plugin}ImagePlugin")
             if plugin == "Tga" or module._accept(head):
                 return getattr(module, f"{plugin}ImageFile")(open_bytes(view))
-        except (ImportError, *_UNLIKE):  # an older Pillow without this plugin, or data that only looks like the format
+        except (
+            ImportError,
+            *_FORMAT_ERRORS,
+        ):  # an older Pillow without this plugin, or data that only looks like the format
             continue
     return None
 
 
-def _mode(image: Any) -> str:
-    return image.mode if image.mode in _KEPT else _CONVERTED.get(image.mode, "RGB")
+def _target_mode(image: Any) -> str:
+    return image.mode if image.mode in _CHANNELS else _CONVERTED_MODES.get(image.mode, "RGB")

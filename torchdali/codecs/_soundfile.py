@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from torchdali.codecs._mp3 import MP3_BLOCK, blocks_alone
+from torchdali.codecs._mp3 import MP3_BLOCK, prepend_silent_block
 from torchdali.codecs.signatures import describe_content
 from torchdali.errors import DecodeError, MissingExtraError
 
@@ -21,7 +21,7 @@ __all__ = ["decode_soundfile"]
 
 Array = npt.NDArray[Any]
 
-_AT_ONCE = 1 << 22  # maximum number of samples per read, so that a wrong length in a header cannot exhaust memory
+_MAX_READ = 1 << 22  # maximum number of samples per read, so that a wrong length in a header cannot exhaust memory
 _UNKNOWN = (1 << 63) - 1  # number of frames if the length is unknown
 
 
@@ -48,8 +48,8 @@ def decode_soundfile(encoded: Array, dtype: np.dtype[Any], purpose: str) -> tupl
 
 
 def _decode(soundfile: Any, encoded: Array, dtype: np.dtype[Any]) -> tuple[Array, int]:
-    encoded, skipped = blocks_alone(encoded)
-    with _sequential(soundfile)(io.BytesIO(encoded.data)) as file:
+    encoded, skipped = prepend_silent_block(encoded)
+    with _sequential_class(soundfile)(io.BytesIO(encoded.data)) as file:
         if skipped or file.frames == _UNKNOWN:
             frames = _read_blocks(file, dtype, _UNKNOWN)[skipped:]
             if not len(frames):
@@ -60,7 +60,7 @@ def _decode(soundfile: Any, encoded: Array, dtype: np.dtype[Any]) -> tuple[Array
 
 
 @functools.cache
-def _sequential(soundfile: Any) -> Any:
+def _sequential_class(soundfile: Any) -> Any:
     """Return a `SoundFile` class that reads without seeking; the base class seeks after each read."""
 
     class Sequential(soundfile.SoundFile):  # type: ignore[misc]
@@ -72,22 +72,22 @@ def _sequential(soundfile: Any) -> Any:
 
 def _read(file: Any, dtype: np.dtype[Any]) -> Array:
     """Read as many frames as the header states, but allocate memory only for frames that exist."""
-    promised = file.frames
-    if not promised and file.format == "OGG":
+    expected = file.frames
+    if not expected and file.format == "OGG":
         raise DecodeError("the stream has no frames: it is empty, or its end is missing")
-    frames = _read_blocks(file, dtype, promised)
+    frames = _read_blocks(file, dtype, expected)
     # An MP3 file may have a block (group of frames) without audio that states the number of frames. Some files include
     # this block in the number.
-    if len(frames) < promised - (MP3_BLOCK if file.format == "MP3" else 0):
-        raise DecodeError(f"truncated: {len(frames)} frames instead of {promised}")
+    if len(frames) < expected - (MP3_BLOCK if file.format == "MP3" else 0):
+        raise DecodeError(f"truncated: {len(frames)} frames instead of {expected}")
     return frames
 
 
-def _read_blocks(file: Any, dtype: np.dtype[Any], most: int) -> Array:
+def _read_blocks(file: Any, dtype: np.dtype[Any], limit: int) -> Array:
     blocks: list[Array] = []
-    count, at_once = 0, max(_AT_ONCE // file.channels, 1)
-    while not blocks or (count < most and len(blocks[-1])):
-        blocks.append(file.read(min(at_once, most - count), dtype=dtype.name, always_2d=True))
+    count, frames_per_read = 0, max(_MAX_READ // file.channels, 1)
+    while not blocks or (count < limit and len(blocks[-1])):
+        blocks.append(file.read(min(frames_per_read, limit - count), dtype=dtype.name, always_2d=True))
         count += len(blocks[-1])
     return np.concatenate(blocks) if len(blocks) > 1 else blocks[0]
 

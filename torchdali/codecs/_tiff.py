@@ -29,14 +29,14 @@ __all__ = ["Directory", "decode_tiff"]
 
 
 # `struct` format of each TIFF field type: bytes, shorts, longs, fractions, signed numbers, 64-bit numbers.
-_KINDS = {1: "B", 3: "H", 4: "I", 5: "Q", 6: "b", 7: "B", 8: "h", 9: "i", 13: "I", 16: "Q"}
+_FIELD_TYPES = {1: "B", 3: "H", 4: "I", 5: "Q", 6: "b", 7: "B", 8: "h", 9: "i", 13: "I", 16: "Q"}
 
-# `_NEEDED`: tags that decoding needs. `_LISTS`: tags with several values. `_SHORTS`: tags whose values are shorts.
-_NEEDED = frozenset((*range(256, 260), 262, 266, 273, *range(277, 280), 284, 292, 293, 317, 320, *range(322, 326),
-                     339, 347, *range(512, 516), *range(519, 522), *range(529, 533)))  # fmt: skip
+# `_NEEDED_TAGS`: tags that decoding needs. `_LIST_TAGS`: tags with several values. `_SHORT_TAGS`: tags of shorts.
+_NEEDED_TAGS = frozenset((*range(256, 260), 262, 266, 273, *range(277, 280), 284, 292, 293, 317, 320, *range(322, 326),
+                          339, 347, *range(512, 516), *range(519, 522), *range(529, 533)))  # fmt: skip
 
-_LISTS = frozenset((258, 273, 279, 320, 324, 325, 339, 347, *range(519, 522), 529, 530, 532))
-_SHORTS = frozenset((258, 259, 262, 266, 277, 284, 317, 320, 338, 339, 512, 515, 530, 531))
+_LIST_TAGS = frozenset((258, 273, 279, 320, 324, 325, 339, 347, *range(519, 522), 529, 530, 532))
+_SHORT_TAGS = frozenset((258, 259, 262, 266, 277, 284, 317, 320, 338, 339, 512, 515, 530, 531))
 
 _COMPRESSIONS = {
     1: "none", 2: "CCITT", 3: "fax group 3", 4: "fax group 4", 5: "LZW", 6: "old JPEG", 7: "JPEG", 8: "deflate",
@@ -45,10 +45,10 @@ _COMPRESSIONS = {
     50000: "Zstandard", 50001: "WebP", 50002: "JPEG XL", 52546: "JPEG XL",
 }  # fmt: skip
 _PHOTOMETRICS = {0: "white is 0", 1: "black is 0", 2: "RGB", 3: "palette", 4: "mask", 5: "inks", 6: "YCbCr", 8: "Lab"}
-_FORMS = {1: "unsigned", 2: "signed", 3: "float", 4: "undefined", 5: "complex integer", 6: "complex"}
+_SAMPLE_FORMATS = {1: "unsigned", 2: "signed", 3: "float", 4: "undefined", 5: "complex integer", 6: "complex"}
 
 _OLD_JPEG = 6
-_BY_TIFFFILE = (1, 5, 8, 32773, 32946, 34925, 50000)  # compressions for which the decoder limits its memory
+_TIFFFILE_COMPRESSIONS = (1, 5, 8, 32773, 32946, 34925, 50000)  # compressions for which the decoder limits its memory
 _INKS, _YCBCR, _LAB = 5, 6, 8  # photometric interpretations
 
 
@@ -67,7 +67,7 @@ class Directory:
         self.samples = self.number(277, 3 if self.compression == _OLD_JPEG else 1)
         self.depths = self.numbers(258) or [1]
         self.planar = self.number(284, 1) == 2 and self.samples > 1
-        self.form = self.number(339, 1)
+        self.sample_format = self.number(339, 1)
         self.tile = self.number(322, 0), self.number(323, 0)
         orientation = self.number(274, 1)
         self.orientation = orientation if 1 <= orientation <= 8 else 1
@@ -94,27 +94,27 @@ class Directory:
         first = start + struct.calcsize(head)
         entries = {}
         for position in range(first, first + count * step, step):
-            tag, kind, number = struct.unpack_from(f"{self.order}HH{wide}", self.view, position)
-            if kind not in _KINDS or not number:
+            tag, field_type, number = struct.unpack_from(f"{self.order}HH{wide}", self.view, position)
+            if field_type not in _FIELD_TYPES or not number:
                 continue
-            place = position + 4 + struct.calcsize(wide)
-            size = struct.calcsize(_KINDS[kind]) * number
+            offset = position + 4 + struct.calcsize(wide)
+            size = struct.calcsize(_FIELD_TYPES[field_type]) * number
             if size > struct.calcsize(wide):
-                (place,) = struct.unpack_from(self.order + wide, self.view, place)
-            if place + size > len(self.view) and tag in _NEEDED:
+                (offset,) = struct.unpack_from(self.order + wide, self.view, offset)
+            if offset + size > len(self.view) and tag in _NEEDED_TAGS:
                 raise ValueError(f"tag {tag} is beyond the end of the file")
-            entries[tag] = kind, number, place
+            entries[tag] = field_type, number, offset
         is_tiled = 322 in entries
         for strips, tiles in ((273, 324), (279, 325)):  # some files use the tags of strips for tiles, or vice versa
-            own, other = (tiles, strips) if is_tiled else (strips, tiles)
-            if own not in entries and other in entries:
-                entries[own] = entries.pop(other)
+            expected, alternative = (tiles, strips) if is_tiled else (strips, tiles)
+            if expected not in entries and alternative in entries:
+                entries[expected] = entries.pop(alternative)
         return entries
 
     def numbers(self, tag: int) -> list[int]:
         """Return all values of a tag; an empty list if the tag is absent."""
-        kind, count, position = self.entries.get(tag, (1, 0, 0))
-        return list(struct.unpack_from(f"{self.order}{count}{_KINDS[kind]}", self.view, position))
+        field_type, count, position = self.entries.get(tag, (1, 0, 0))
+        return list(struct.unpack_from(f"{self.order}{count}{_FIELD_TYPES[field_type]}", self.view, position))
 
     def number(self, tag: int, default: int | None = None) -> int:
         """Return the first value of a tag, or the default if the tag is absent."""
@@ -129,7 +129,7 @@ class Directory:
         return (
             f"a TIFF of compression {self.compression} ({_COMPRESSIONS.get(self.compression, 'unknown')}), "
             f"{self.samples} samples of {bits} bits in {'planes' if self.planar else 'one plane'}, "
-            f"sample format {self.form} ({_FORMS.get(self.form, 'unknown')}), "
+            f"sample format {self.sample_format} ({_SAMPLE_FORMATS.get(self.sample_format, 'unknown')}), "
             f"photometric {self.photometric} ({_PHOTOMETRICS.get(self.photometric, 'unknown')}), {tiles}"
         )
 
@@ -142,13 +142,13 @@ class Directory:
         if self.compression == _OLD_JPEG:  # these files may describe strips by other tags
             return
         if self.tile[0]:
-            across, rows, places, sizes = -(-self.width // self.tile[0]), self.tile[1], 324, 325
+            columns, rows, offset_tag, length_tag = -(-self.width // self.tile[0]), self.tile[1], 324, 325
         else:
-            across, rows, places, sizes = 1, min(self.number(278, self.height), self.height), 273, 279
+            columns, rows, offset_tag, length_tag = 1, min(self.number(278, self.height), self.height), 273, 279
         if rows < 1:
             raise ValueError("strips or tiles must have at least one row")
-        count = across * -(-self.height // rows) * (self.samples if self.planar else 1)
-        offsets, lengths = self.numbers(places)[:count], self.numbers(sizes)[:count]
+        count = columns * -(-self.height // rows) * (self.samples if self.planar else 1)
+        offsets, lengths = self.numbers(offset_tag)[:count], self.numbers(length_tag)[:count]
         if min(len(offsets), len(lengths)) < count:
             raise ValueError(f"the file must have {count} strips or tiles, got {min(len(offsets), len(lengths))}")
         if self.compression == 1:  # check only offsets, because some uncompressed files have wrong lengths
@@ -169,7 +169,7 @@ def decode_tiff(view: memoryview, directory: Directory) -> Array:
     """
     try:
         directory.check_parts()
-        pixels = _pixels(directory)
+        pixels = _decode(directory)
         if pixels.shape != (directory.height, directory.width, directory.channels):
             raise ValueError(f"the decoded pixels have the shape {pixels.shape}, which contradicts the header")
     except MissingExtraError:
@@ -179,29 +179,29 @@ def decode_tiff(view: memoryview, directory: Directory) -> Array:
     return pixels
 
 
-def _pixels(directory: Directory) -> Array:
+def _decode(directory: Directory) -> Array:
     if _is_exact_in_pillow(directory):
         if directory.compression not in COMPRESSION_INFO:
             raise ValueError("no installed library supports the compression")
         with contextlib.suppress(SyntaxError):  # Pillow has no mode for this image
-            return _by_pillow(directory)
-    return _by_tifffile(directory)
+            return _decode_with_pillow(directory)
+    return _decode_with_tifffile(directory)
 
 
 def _is_exact_in_pillow(directory: Directory) -> bool:
-    depth, form = max(directory.depths), directory.form
+    depth, sample_format = max(directory.depths), directory.sample_format
     extra = directory.samples - directory.colors
     if directory.photometric not in (0, 1, 2, 3, _INKS, _YCBCR) or extra > 1:
         return directory.compression == _OLD_JPEG and directory.samples <= 4
     if depth <= 8:
         color = directory.photometric == 2 or extra > 0
-        signed = form == 2 and depth == 8 and directory.samples == 1  # Pillow reads signed samples as unsigned
-        return (form == 1 or signed) and not (color and depth < 8) and depth in (1, 2, 4, 8)
+        signed = sample_format == 2 and depth == 8 and directory.samples == 1  # Pillow reads signed samples as unsigned
+        return (sample_format == 1 or signed) and not (color and depth < 8) and depth in (1, 2, 4, 8)
     if depth == 16:
         gray = directory.samples == 1 and directory.photometric in (0, 1)
-        return form == 1 and (gray or directory.photometric == _INKS)
+        return sample_format == 1 and (gray or directory.photometric == _INKS)
     swapped = directory.order == ">"  # Pillow uses the wrong byte order for compressed data
-    return depth == 32 and form == 3 and directory.samples == 1 and not swapped
+    return depth == 32 and sample_format == 3 and directory.samples == 1 and not swapped
 
 
 # ---------------------------------------------------------------- Pillow
@@ -218,9 +218,9 @@ class _TiffImage(TiffImageFile):
         super().load_prepare()
 
 
-def _by_pillow(directory: Directory) -> Array:
+def _decode_with_pillow(directory: Directory) -> Array:
     _silence_libtiff()
-    with _TiffImage(io.BytesIO(_with_own_directory(directory))) as image:
+    with _TiffImage(io.BytesIO(_replace_directory(directory))) as image:
         if image.size != (directory.width, directory.height):
             raise ValueError("the sizes in the file contradict each other")
         pixels = pillow_pixels(image)
@@ -228,8 +228,8 @@ def _by_pillow(directory: Directory) -> Array:
         pixels = pixels * np.uint8(255)
     pixels = pixels.astype(pixels.dtype.newbyteorder("="), copy=False).reshape(*pixels.shape[:2], -1)
     if image.mode in ("P", "PA"):
-        return _colors_of(pixels, directory)
-    return _from_inks(pixels) if image.mode == "CMYK" else pixels
+        return _apply_palette(pixels, directory)
+    return _cmyk_to_rgb(pixels) if image.mode == "CMYK" else pixels
 
 
 @functools.cache
@@ -241,32 +241,38 @@ def _silence_libtiff() -> None:
         handler(None)
 
 
-def _with_own_directory(directory: Directory) -> bytes:
+def _replace_directory(directory: Directory) -> bytes:
     """Return the file with an appended directory, which has only the tags that decoding needs.
 
     Each tag gets its usual field type.
     """
     order, view, big = directory.order, directory.view, directory.big
     wide, head, inline = ("Q", "Q", 8) if big else ("I", "H", 4)
-    tags = {tag: directory.numbers(tag)[: None if tag in _LISTS else 1] for tag in directory.entries if tag in _NEEDED}
+    tags = {
+        tag: directory.numbers(tag)[: None if tag in _LIST_TAGS else 1]
+        for tag in directory.entries
+        if tag in _NEEDED_TAGS
+    }
     tags |= {284: [2 if directory.planar else 1]}
     if directory.samples == directory.colors + 1:  # an alpha channel, which must not change the colors
         tags[338] = [0 if directory.photometric == _INKS else 2]
     values, entries = bytearray(-len(view) % 8), b""
     for tag, numbers in sorted(tags.items()):
-        own = directory.entries[tag][0] if tag in (347, 529, 532) else 0  # bytes or fractions keep their field type
-        kind = own or (3 if tag in _SHORTS else 16 if big else 4)
-        packed = struct.pack(f"{order}{len(numbers)}{_KINDS[kind]}", *numbers)
+        original_type = (
+            directory.entries[tag][0] if tag in (347, 529, 532) else 0
+        )  # bytes or fractions keep their field type
+        field_type = original_type or (3 if tag in _SHORT_TAGS else 16 if big else 4)
+        packed = struct.pack(f"{order}{len(numbers)}{_FIELD_TYPES[field_type]}", *numbers)
         if len(packed) > inline:
-            place = struct.pack(order + wide, len(view) + len(values))
-            packed, values = place, values + packed + bytes(-len(packed) % 8)
-        entries += struct.pack(f"{order}HH{wide}", tag, kind, len(numbers)) + packed.ljust(inline, b"\0")
+            offset = struct.pack(order + wide, len(view) + len(values))
+            packed, values = offset, values + packed + bytes(-len(packed) % 8)
+        entries += struct.pack(f"{order}HH{wide}", tag, field_type, len(numbers)) + packed.ljust(inline, b"\0")
     start = struct.pack(order + wide, len(view) + len(values))
     count = struct.pack(order + head, len(tags))
     return b"".join((view[: 2 * inline - len(start)], start, view[2 * inline :], values, count, entries, bytes(8)))
 
 
-def _colors_of(indices: Array, directory: Directory) -> Array:
+def _apply_palette(indices: Array, directory: Directory) -> Array:
     """Return the colors of palette indices; as in other formats, indices without a palette entry are black."""
     colors = np.array(directory.numbers(320), np.int64).reshape(3, -1).T
     table = np.zeros((1 << 8 * indices.itemsize, 3), np.uint16)
@@ -276,11 +282,11 @@ def _colors_of(indices: Array, directory: Directory) -> Array:
     return table[indices[:, :, 0]]
 
 
-def _from_inks(pixels: Array) -> Array:
+def _cmyk_to_rgb(pixels: Array) -> Array:
     """Convert CMYK to RGB with an opaque alpha channel, row by row to save memory."""
     colors = np.full_like(pixels, 255)
-    for inks, row in zip(pixels, colors, strict=True):
-        light = 255 - inks.astype(np.uint16)
+    for cmyk, row in zip(pixels, colors, strict=True):
+        light = 255 - cmyk.astype(np.uint16)
         row[:, :3] = light[:, :3] * light[:, 3:4] // 255
     return colors
 
@@ -291,19 +297,19 @@ def _from_inks(pixels: Array) -> Array:
 _NO_LOG = logging.NullHandler()  # prevents log lines on stderr, which don't name the file
 
 
-def _by_tifffile(directory: Directory) -> Array:
-    lab = directory.photometric == _LAB
-    if directory.compression not in _BY_TIFFFILE or directory.photometric not in (0, 1, 2, 3, _LAB):
+def _decode_with_tifffile(directory: Directory) -> Array:
+    is_lab = directory.photometric == _LAB
+    if directory.compression not in _TIFFFILE_COMPRESSIONS or directory.photometric not in (0, 1, 2, 3, _LAB):
         raise ValueError("no library can decode this variant in limited memory")
-    if len(set(directory.depths)) > 1 or directory.form not in (1, 2, 3):
+    if len(set(directory.depths)) > 1 or directory.sample_format not in (1, 2, 3):
         raise ValueError("all samples must have the same depth and a known sample format")
-    if directory.depths[0] in (24, 40, 48, 56) and directory.form != 3:
+    if directory.depths[0] in (24, 40, 48, 56) and directory.sample_format != 3:
         raise ValueError("programs disagree on the byte order of these samples")
-    encoded = _with_own_directory(directory)
-    imagecodecs = _library("imagecodecs", directory)
-    if lab:
+    encoded = _replace_directory(directory)
+    imagecodecs = _import_library("imagecodecs", directory)
+    if is_lab:
         return np.asarray(imagecodecs.tiff_decode(encoded, asrgb=True))[:, :, :3]
-    tifffile = _library("tifffile", directory)
+    tifffile = _import_library("tifffile", directory)
     logging.getLogger("tifffile").addHandler(_NO_LOG)
     with tifffile.TiffFile(io.BytesIO(encoded)) as file:
         page = file.pages[0]
@@ -314,19 +320,19 @@ def _by_tifffile(directory: Directory) -> Array:
     pixels = pixels.reshape(planes, height, width, samples)
     pixels = np.moveaxis(pixels[..., 0], 0, 2) if directory.planar else pixels[0]
     if directory.photometric == 3:
-        return _colors_of(pixels, directory)
-    pixels = _of_full_scale(pixels, directory.depths[0])
+        return _apply_palette(pixels, directory)
+    pixels = _scale_to_full_range(pixels, directory.depths[0])
     return 255 - pixels if directory.photometric == 0 and directory.depths[0] <= 8 else pixels
 
 
-def _library(name: str, directory: Directory) -> Any:
+def _import_library(name: str, directory: Directory) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
         raise MissingExtraError(name, "tiff", f"decoding {directory}") from error
 
 
-def _of_full_scale(pixels: Array, depth: int) -> Array:
+def _scale_to_full_range(pixels: Array, depth: int) -> Array:
     """Scale samples so that their largest value becomes the dtype's largest value."""
     kind, size = pixels.dtype.kind, 8 * pixels.itemsize
     if kind == "f":

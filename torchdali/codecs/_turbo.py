@@ -27,9 +27,11 @@ Pixels = npt.NDArray[np.uint8]
 
 _CONTEXT_ROWS = 4  # the chroma of a row depends on at most this number of rows below the row
 _END = b"\xff\xd9"
-_ROWS_LEFT = re.compile(r"\ACorrupt JPEG data: \d+ extraneous bytes before marker 0xd\d\Z")  # the warning to ignore
-_UNTOUCHED = np.frombuffer(os.urandom(8), np.uint8)  # random bytes, which no image contains by chance
-_SEQUENTIAL, _USUAL = (0xC0, 0xC1), (0xC0, 0xC1, 0xC2)  # frame markers; C2 is progressive
+_IGNORED_WARNING = re.compile(
+    r"\ACorrupt JPEG data: \d+ extraneous bytes before marker 0xd\d\Z"
+)  # the warning to ignore
+_MARK = np.frombuffer(os.urandom(8), np.uint8)  # random bytes, which no image contains by chance
+_SEQUENTIAL, _SUPPORTED = (0xC0, 0xC1), (0xC0, 0xC1, 0xC2)  # frame markers; C2 is progressive
 
 
 @cache
@@ -51,7 +53,7 @@ def decode_whole(view: memoryview, frame: int, fast: bool = False, fancy: bool =
         fancy: If True, upsample chroma smoothly; if False, repeat chroma samples.
     """
     simplejpeg = library()
-    if simplejpeg is None or view[frame + 1] not in _USUAL or view[-2:] != _END:
+    if simplejpeg is None or view[frame + 1] not in _SUPPORTED or view[-2:] != _END:
         return None
     try:
         pixels: Pixels = simplejpeg.decode_jpeg(view, "RGB", fastdct=fast, fastupsample=not fancy)
@@ -69,7 +71,7 @@ def decode_rows(
         bottom: End (exclusive) of the rows. The other arguments are the same as in `decode_whole`.
     """
     simplejpeg = library()
-    if simplejpeg is None or view[frame + 1] not in _USUAL or view[-2:] != _END:
+    if simplejpeg is None or view[frame + 1] not in _SUPPORTED or view[-2:] != _END:
         return None
     view, rows = _shorten(view, frame, height, bottom + _CONTEXT_ROWS)
     width = view[frame + 7] << 8 | view[frame + 8]
@@ -77,7 +79,7 @@ def decode_rows(
     try:
         pixels: Pixels = simplejpeg.decode_jpeg(view, "RGB", fastdct=fast, fastupsample=not fancy, buffer=buffer)
     except ValueError as error:
-        return _take_complete_rows(buffer, (rows, width), error) if rows < height else None
+        return _extract_rows(buffer, (rows, width), error) if rows < height else None
     return pixels
 
 
@@ -94,7 +96,7 @@ def decode_scaled(
         ``(rows, columns, 3)`` RGB; None if another library must decode the image.
     """
     simplejpeg = library()
-    if simplejpeg is None or view[frame + 1] not in _USUAL or view[-2:] != _END:
+    if simplejpeg is None or view[frame + 1] not in _SUPPORTED or view[-2:] != _END:
         return None
     view, rows = _shorten(view, frame, height, bottom + _CONTEXT_ROWS * scale)
     width = view[frame + 7] << 8 | view[frame + 8]
@@ -106,11 +108,11 @@ def decode_scaled(
             view, "RGB", fastdct=fast, min_height=height, min_width=width, buffer=buffer
         )
     except ValueError as error:
-        return _take_complete_rows(buffer, (height, width), error) if is_short else None
+        return _extract_rows(buffer, (height, width), error) if is_short else None
     return pixels if pixels.shape[:2] == (height, width) else None
 
 
-def _take_complete_rows(buffer: Pixels, size: tuple[int, int], error: ValueError) -> Pixels | None:
+def _extract_rows(buffer: Pixels, size: tuple[int, int], error: ValueError) -> Pixels | None:
     """Return the decoded pixels if the reduced height caused the only error; otherwise None.
 
     The message of the error is libjpeg's first warning, or the failure that ended decoding. If libjpeg already warned
@@ -118,7 +120,7 @@ def _take_complete_rows(buffer: Pixels, size: tuple[int, int], error: ValueError
     """
     height, width = size
     pixels = buffer[: height * width * 3]
-    if _ROWS_LEFT.match(str(error)) and pixels[-8:].tobytes() != _UNTOUCHED[-pixels.size :].tobytes():
+    if _IGNORED_WARNING.match(str(error)) and pixels[-8:].tobytes() != _MARK[-pixels.size :].tobytes():
         return pixels.reshape(height, width, 3)
     return None
 
@@ -126,7 +128,7 @@ def _take_complete_rows(buffer: Pixels, size: tuple[int, int], error: ValueError
 def _allocate_marked(size: int) -> Pixels:
     """Return memory for pixels, with a mark of random bytes at its end."""
     memory = np.empty(size, np.uint8)
-    memory[max(0, size - 8) :] = _UNTOUCHED[-size:]
+    memory[max(0, size - 8) :] = _MARK[-size:]
     return memory
 
 

@@ -20,11 +20,11 @@ Array = npt.NDArray[Any]
 _PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE
 _FORMAT = struct.Struct("<HHIIHH")
 _CHUNK = struct.Struct("<4sI")
-_USUAL = struct.Struct("<4sI4s4sIHHIIHH4sI")  # the common header, which has only the chunks `fmt ` and `data`
+_COMMON_HEADER = struct.Struct("<4sI4s4sIHHIIHH4sI")  # the common header, which has only the chunks `fmt ` and `data`
 _TWO_CHUNKS = b"fmt \x10\0\0\0data"
 # Indices of the header's bytes that depend only on the format: all bytes except lengths and rates.
 _FIXED = [*range(4), *range(8, 24), *range(32, 40)]
-_KNOWN = {(_PCM, 8), (_PCM, 16), (_PCM, 24), (_PCM, 32), (_FLOAT, 32), (_FLOAT, 64)}
+_SUPPORTED = {(_PCM, 8), (_PCM, 16), (_PCM, 24), (_PCM, 32), (_FLOAT, 32), (_FLOAT, 64)}
 _GUID = b"\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71"  # follows the format number in a format GUID
 
 
@@ -74,8 +74,8 @@ class Wav(NamedTuple):
                 floats: Array = values.astype(np.float32)
             return floats
         rounded = np.nan_to_num(np.rint(values), nan=-(2.0**31))
-        whole = np.clip(rounded, -(2.0**31), 2.0**31 - 1).astype(np.int64)
-        integers: Array = whole.astype(dtype)
+        clipped = np.clip(rounded, -(2.0**31), 2.0**31 - 1).astype(np.int64)
+        integers: Array = clipped.astype(dtype)
         return integers
 
     def _words(self) -> Array:
@@ -114,16 +114,16 @@ def parse_words(files: Sequence[Array]) -> tuple[int, list[int], list[Array]] | 
         The number of channels; and for each file, the sample rate and the bytes with the samples. None if a file
         isn't a WAV of 16 bits, or if the files have different numbers of channels.
     """
-    size = _USUAL.size
+    size = _COMMON_HEADER.size
     headers = b"".join([file[:size].tobytes() for file in files])
     table = np.frombuffer(headers, np.uint8)[: len(headers) // size * size].reshape(-1, size)
     first = parse(files[0])
     if first is None or first.bits != 16:
         return None
     channels, block = first.channels, 2 * first.channels
-    alike = (table[:, _FIXED] == table[0, _FIXED]).all()
+    same_format = (table[:, _FIXED] == table[0, _FIXED]).all()
     rates, lengths = table.view("<u4")[:, (6, 10)].T.tolist()
-    is_plain = len(table) == len(files) and headers[12:20] + headers[36:40] == _TWO_CHUNKS and alike
+    is_plain = len(table) == len(files) and headers[12:20] + headers[36:40] == _TWO_CHUNKS and same_format
     if is_plain and all(rates) and all(lengths):
         parts = [
             file[size : size + min(length, len(file) - size) // block * block]
@@ -143,62 +143,62 @@ def parse(encoded: Array) -> Wav | None:
         The header; None for files that are not WAV, or have another codec.
     """
     size = len(encoded)
-    if size >= _USUAL.size:
-        riff, _, wave, name, first, kind, channels, rate, _, block, bits, data, length = _USUAL.unpack_from(
-            encoded.data
-        )  # fmt: skip
-        usual = (riff, wave, name, first, data) == (b"RIFF", b"WAVE", b"fmt ", 16, b"data")
-        is_plain = usual and kind == _PCM and bits == 16 and 0 < channels <= 1024 and block == 2 * channels
+    if size >= _COMMON_HEADER.size:
+        riff, _, wave, name, format_size, codec, channels, rate, _, block, bits, data, length = (
+            _COMMON_HEADER.unpack_from(encoded.data)
+        )
+        has_common_chunks = (riff, wave, name, format_size, data) == (b"RIFF", b"WAVE", b"fmt ", 16, b"data")
+        is_plain = has_common_chunks and codec == _PCM and bits == 16 and 0 < channels <= 1024 and block == 2 * channels
         if is_plain and rate and length:
-            length = min(length, size - _USUAL.size) // block * block
-            return Wav(rate, channels, bits, False, encoded[_USUAL.size : _USUAL.size + length])
+            length = min(length, size - _COMMON_HEADER.size) // block * block
+            return Wav(rate, channels, bits, False, encoded[_COMMON_HEADER.size : _COMMON_HEADER.size + length])
     head = encoded[:12].tobytes()
     if head[:4] != b"RIFF" or head[8:] != b"WAVE":
         return None
-    at, form = 12, None
-    while at + 8 <= size:
-        name, length = _CHUNK.unpack_from(encoded.data, at)
-        at += 8
+    offset, audio_format = 12, None
+    while offset + 8 <= size:
+        name, length = _CHUNK.unpack_from(encoded.data, offset)
+        offset += 8
         if name == b"data":
-            end = size if not length and lacks_length(encoded, at) else min(at + length, size)
-            return None if form is None else _wav(form, encoded[at:end])
-        if name == b"fmt " and length >= 16 and at + length <= size:
-            form = _form(encoded[at : at + length])
-            if form is None:
+            end = size if not length and lacks_length(encoded, offset) else min(offset + length, size)
+            return None if audio_format is None else _build_wav(audio_format, encoded[offset:end])
+        if name == b"fmt " and length >= 16 and offset + length <= size:
+            audio_format = _parse_format(encoded[offset : offset + length])
+            if audio_format is None:
                 return None
-        at += length + (length & 1)
+        offset += length + (length & 1)
     return None
 
 
-def lacks_length(encoded: Array, at: int) -> bool:
+def lacks_length(encoded: Array, offset: int) -> bool:
     """Return whether the length 0 of a data chunk is only a placeholder.
 
     The length is a placeholder if samples follow instead of another chunk. A program cannot replace the placeholder if
     it writes to a pipe, or if it is killed early.
 
     Args:
-        at: Offset after the length.
+        offset: Offset after the length.
     """
-    if len(encoded) < at + 8:
+    if len(encoded) < offset + 8:
         return False
-    name, length = _CHUNK.unpack_from(encoded.data, at)
-    return not (name.isascii() and name.decode().isprintable() and length <= len(encoded) - at - 8)
+    name, length = _CHUNK.unpack_from(encoded.data, offset)
+    return not (name.isascii() and name.decode().isprintable() and length <= len(encoded) - offset - 8)
 
 
-def _form(chunk: Array) -> tuple[int, int, int, int] | None:
+def _parse_format(chunk: Array) -> tuple[int, int, int, int] | None:
     """Return type, channels, rate and bits of a format chunk; None if this module doesn't support the format."""
-    kind, channels, rate, _, block, bits = _FORMAT.unpack_from(chunk.data)
-    if kind == _EXTENSIBLE and len(chunk) >= 40:
+    codec, channels, rate, _, block, bits = _FORMAT.unpack_from(chunk.data)
+    if codec == _EXTENSIBLE and len(chunk) >= 40:
         valid = int(chunk[18]) | int(chunk[19]) << 8
-        kind = int(chunk[24]) | int(chunk[25]) << 8 if chunk[26:40].tobytes() == _GUID else 0
+        codec = int(chunk[24]) | int(chunk[25]) << 8 if chunk[26:40].tobytes() == _GUID else 0
         if valid not in (0, bits):
             return None
-    if (kind, bits) not in _KNOWN or not 1 <= channels <= 1024 or block != channels * bits // 8:
+    if (codec, bits) not in _SUPPORTED or not 1 <= channels <= 1024 or block != channels * bits // 8:
         return None
-    return (kind, channels, rate, bits) if rate > 0 else None
+    return (codec, channels, rate, bits) if rate > 0 else None
 
 
-def _wav(form: tuple[int, int, int, int], data: Array) -> Wav:
-    kind, channels, rate, bits = form
-    whole = len(data) // (channels * bits // 8) * (channels * bits // 8)
-    return Wav(rate, channels, bits, kind == _FLOAT, data[:whole])
+def _build_wav(audio_format: tuple[int, int, int, int], data: Array) -> Wav:
+    codec, channels, rate, bits = audio_format
+    size = len(data) // (channels * bits // 8) * (channels * bits // 8)
+    return Wav(rate, channels, bits, codec == _FLOAT, data[:size])

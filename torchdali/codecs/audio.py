@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from torchdali.codecs._ffmpeg_sound import decode_ffmpeg
-from torchdali.codecs._flac import Flac, check_bits, parse_flac, without_cut_block
-from torchdali.codecs._mp3 import without_garbage
-from torchdali.codecs._sound_headers import BY_FFMPEG, kind_of, with_length, without_tags, without_wave
+from torchdali.codecs._flac import Flac, check_bits, drop_last_block, parse_flac
+from torchdali.codecs._mp3 import strip_garbage
+from torchdali.codecs._sound_headers import BY_FFMPEG, correct_length, detect_format, strip_tags, unwrap_wave
 from torchdali.codecs._soundfile import decode_soundfile
 from torchdali.codecs._wav import Array, Wav, parse, parse_words, write_words
 from torchdali.errors import DecodeError
@@ -33,9 +33,9 @@ _DTYPES: dict[torch.dtype, np.dtype[Any]] = {
     torch.int32: np.dtype(np.int32),
 }
 
-_DENSEST = 64  # maximum number of samples per byte that a header may claim
-_SHORT = 1 << 15  # bytes; files whose mean size is smaller are converted together in one call
-_UPWARD = 1024  # maximum factor of resampling: a damaged header with a tiny rate could otherwise exhaust memory
+_MAX_SAMPLES_PER_BYTE = 64  # maximum number of samples per byte that a header may claim
+_SHORT_FILE = 1 << 15  # bytes; files whose mean size is smaller are converted together in one call
+_MAX_UPSAMPLING = 1024  # maximum factor of resampling: a damaged header with a tiny rate could otherwise exhaust memory
 
 
 def decode(
@@ -108,7 +108,7 @@ def _decode_words(
     counts = [len(part) // (2 * channels) for part in parts]
     samples = empty((sum(counts), channels), dtype)
     out = samples.numpy().reshape(-1)
-    if 2 * len(out) < _SHORT * len(parts):
+    if 2 * len(out) < _SHORT_FILE * len(parts):
         write_words(np.concatenate(parts), out)
     else:
         ends = itertools.accumulate(counts, initial=0)
@@ -124,7 +124,7 @@ def _parse_headers(files: Sequence[Array]) -> list[Wav | Flac] | None:
         sound = parse(file) or parse_flac(file)
         if sound is None or (isinstance(sound, Flac) and not sound.frames):
             return None
-        if sound.channels * sound.frames > _DENSEST * len(file):
+        if sound.channels * sound.frames > _MAX_SAMPLES_PER_BYTE * len(file):
             return None
         if sounds and sound.channels != sounds[0].channels:
             return None
@@ -137,11 +137,11 @@ def _decode_each(
 ) -> tuple[Tensor, list[int], list[int]]:
     counts, channels = [sound.frames for sound in sounds], sounds[0].channels
     samples = empty((sum(counts), 1 if downmix else channels), dtype)
-    for sound, place in zip(sounds, samples.split_with_sizes(counts), strict=True):
+    for sound, target in zip(sounds, samples.split_with_sizes(counts), strict=True):
         if downmix and channels > 1:
-            place[:, 0].numpy()[...] = _mix_channels(sound.read(_DTYPES[dtype]))
+            target[:, 0].numpy()[...] = _mix_channels(sound.read(_DTYPES[dtype]))
         else:
-            sound.read(_DTYPES[dtype], place.numpy())
+            sound.read(_DTYPES[dtype], target.numpy())
     return (samples[:, 0] if downmix else samples), counts, [sound.rate for sound in sounds]
 
 
@@ -175,23 +175,23 @@ def decode_part(
     wav = parse(encoded)
     if wav is not None:
         frame = wav.channels * wav.bits // 8
-        begin, end = _bounds(len(wav.data) // frame, wav.rate, offset, duration)
-        cut = wav._replace(data=wav.data[begin * frame : end * frame])
+        begin, end = _find_bounds(len(wav.data) // frame, wav.rate, offset, duration)
+        part = wav._replace(data=wav.data[begin * frame : end * frame])
 
         def read(dtype: torch.dtype) -> tuple[Array, int]:
-            return cut.read(_DTYPES[dtype]), cut.rate
+            return part.read(_DTYPES[dtype]), part.rate
 
-        return _finish(read, sample_rate, downmix, dtype, quality)
+        return _read_converted(read, sample_rate, downmix, dtype, quality)
 
     def read_any(dtype: torch.dtype) -> tuple[Array, int]:
-        samples, rate = _samples(encoded, dtype)
-        begin, end = _bounds(len(samples), rate, offset, duration)
+        samples, rate = _decode_samples(encoded, dtype)
+        begin, end = _find_bounds(len(samples), rate, offset, duration)
         return samples[begin:end], rate
 
-    return _finish(read_any, sample_rate, downmix, dtype, quality)
+    return _read_converted(read_any, sample_rate, downmix, dtype, quality)
 
 
-def _bounds(frames: int, rate: int, offset: float, duration: float) -> tuple[int, int]:
+def _find_bounds(frames: int, rate: int, offset: float, duration: float) -> tuple[int, int]:
     begin = int(offset * rate) if offset > 0 else 0
     if begin > frames:
         raise DecodeError(f"the offset must be at most the recording's length, {frames / rate:g} s, got {offset:g} s")
@@ -202,11 +202,11 @@ def _bounds(frames: int, rate: int, offset: float, duration: float) -> tuple[int
 def _decode(
     encoded: Array, sample_rate: float, downmix: bool, dtype: torch.dtype, quality: float
 ) -> tuple[Tensor, float]:
-    samples, rate = _finish(functools.partial(_samples, encoded), sample_rate, downmix, dtype, quality)
+    samples, rate = _read_converted(functools.partial(_decode_samples, encoded), sample_rate, downmix, dtype, quality)
     return samples, sample_rate or float(rate)
 
 
-def _finish(
+def _read_converted(
     read: Callable[[torch.dtype], tuple[Array, int]],
     sample_rate: float,
     downmix: bool,
@@ -224,9 +224,10 @@ def _finish(
         samples, rate = read(torch.float32)
     sound = torch.from_numpy(_mix_channels(samples) if downmix else samples)
     if resampled:
-        if sample_rate > _UPWARD * rate:
+        if sample_rate > _MAX_UPSAMPLING * rate:
             raise DecodeError(
-                f"the sample rate must be at most {_UPWARD} times the recording's {rate} Hz, got {sample_rate:g} Hz"
+                f"the sample rate must be at most {_MAX_UPSAMPLING} times the recording's {rate} Hz, "
+                f"got {sample_rate:g} Hz"
             )
         length = resampled_length(len(sound), rate, sample_rate)
         sound = resample(sound, rate, sample_rate, length, quality)
@@ -237,30 +238,30 @@ def _mix_channels(samples: Array) -> Array:
     """Return the mean of the channels, added in DALI's order."""
     if samples.shape[1] == 1:
         return samples[:, 0]
-    share = np.float32(1.0 / samples.shape[1])
+    weight = np.float32(1.0 / samples.shape[1])
     with np.errstate(invalid="ignore", over="ignore"):
-        mean = samples[:, 0] * share
+        mean = samples[:, 0] * weight
         for channel in samples.T[1:]:
-            mean += channel * share
+            mean += channel * weight
     return mean
 
 
-def _samples(encoded: Array, dtype: torch.dtype) -> tuple[Array, int]:
+def _decode_samples(encoded: Array, dtype: torch.dtype) -> tuple[Array, int]:
     if not len(encoded):
         raise DecodeError("the data is empty")
-    encoded = without_tags(encoded)
+    encoded = strip_tags(encoded)
     if not len(encoded):
         raise DecodeError("the file has no data after its ID3 tag")
     try:
-        return _decode_by_first(encoded, _DTYPES[dtype])
+        return _decode_with_first(encoded, _DTYPES[dtype])
     except DecodeError:
-        shorter = without_cut_block(encoded)
+        shorter = drop_last_block(encoded)
         if shorter is None:
             raise
-        return _decode_by_first(shorter, _DTYPES[dtype])
+        return _decode_with_first(shorter, _DTYPES[dtype])
 
 
-def _decode_by_first(encoded: Array, dtype: np.dtype[Any]) -> tuple[Array, int]:
+def _decode_with_first(encoded: Array, dtype: np.dtype[Any]) -> tuple[Array, int]:
     """Decode with the first decoder that supports the data."""
     sound = parse(encoded) or parse_flac(encoded)
     if sound is not None:
@@ -268,14 +269,14 @@ def _decode_by_first(encoded: Array, dtype: np.dtype[Any]) -> tuple[Array, int]:
             return sound.read(dtype), sound.rate
         except DecodeError:
             pass  # libsndfile decodes the file or raises the error
-    encoded = without_wave(encoded)
-    kind = kind_of(encoded)
-    if kind == "unknown format" or encoded[:3].tobytes() == b"ID3":
-        encoded = without_garbage(encoded)
-        kind = kind_of(encoded)
-    purpose = f"audio ({kind})"
-    if kind in BY_FFMPEG:
+    encoded = unwrap_wave(encoded)
+    format_name = detect_format(encoded)
+    if format_name == "unknown format" or encoded[:3].tobytes() == b"ID3":
+        encoded = strip_garbage(encoded)
+        format_name = detect_format(encoded)
+    purpose = f"audio ({format_name})"
+    if format_name in BY_FFMPEG:
         return decode_ffmpeg(encoded, dtype, purpose)
-    if kind == "FLAC":
+    if format_name == "FLAC":
         check_bits(encoded)
-    return decode_soundfile(with_length(encoded), dtype, purpose)
+    return decode_soundfile(correct_length(encoded), dtype, purpose)

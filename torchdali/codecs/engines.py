@@ -27,7 +27,7 @@ from torch import Tensor
 from torchdali.codecs._native import Files
 from torchdali.kernels.native import library
 
-__all__ = ["DEFAULT_SHARE", "BatchDecoder", "EngineWork", "JpegEngine", "NvJpeg", "available", "open_engine"]
+__all__ = ["DEFAULT_SHARE", "BatchDecoder", "EngineOptions", "JpegEngine", "NvJpeg", "is_available", "open_engine"]
 
 DEFAULT_SHARE = 0.65
 """Share of the images that an engine decodes, the same as in DALI.
@@ -48,7 +48,7 @@ _STATUS = {
 refusals: dict[torch.device, str] = {}
 
 
-class EngineWork(NamedTuple):
+class EngineOptions(NamedTuple):
     """The maximum size of an engine's batches, and options of the engine.
 
     Attributes:
@@ -86,7 +86,7 @@ class JpegEngine(Protocol):
         ...
 
 
-def available(device: torch.device) -> bool:
+def is_available(device: torch.device) -> bool:
     """Return whether a device may have an engine.
 
     The device must be a CUDA device, a decoding library must be installed, and no earlier attempt to open the device's
@@ -102,17 +102,17 @@ def available(device: torch.device) -> bool:
         return False
 
 
-def open_engine(device: torch.device, work: EngineWork) -> JpegEngine:
+def open_engine(device: torch.device, options: EngineOptions) -> JpegEngine:
     """Open the engine of a device.
 
-    If opening fails for another reason than a lack of memory, `available` then returns False for the device.
+    If opening fails for another reason than a lack of memory, `is_available` then returns False for the device.
 
     Raises:
         ImportError: nvImageCodec is not installed.
         RuntimeError: The decoder does not work on this machine, or the GPU has no engine.
     """
     try:
-        return NvJpeg(work) if _requested_library() else BatchDecoder(device, work)
+        return NvJpeg(options) if _requested_library() else BatchDecoder(device, options)
     except Exception as error:
         if not isinstance(error, torch.OutOfMemoryError):  # running out of memory may be temporary
             refusals[device] = str(error)
@@ -132,17 +132,17 @@ class NvJpeg:
         RuntimeError: nvJPEG is missing, or does not work on this machine.
     """
 
-    def __init__(self, work: EngineWork) -> None:
+    def __init__(self, options: EngineOptions) -> None:
         native = library()
         assert native is not None
-        self._library, self._work, self._engine = native, work, None
+        self._library, self._options, self._engine = native, options, None
         failures = []
-        for file in _files():
+        for file in _find_libraries():
             code = ctypes.c_int()
-            self._engine = native.engine_open(os.fsencode(file), work.fancy, work.states, ctypes.byref(code))
+            self._engine = native.engine_open(os.fsencode(file), options.fancy, options.states, ctypes.byref(code))
             if self._engine:
                 return
-            failures.append(f"{file}: {_words(code.value)}")
+            failures.append(f"{file}: {_describe_status(code.value)}")
         raise RuntimeError("nvJPEG: " + ("; ".join(failures) or "the library libnvjpeg was not found"))
 
     def __del__(self) -> None:
@@ -154,18 +154,18 @@ class NvJpeg:
         table = images.copy()
         table["out"] += np.uint64(into.data_ptr())
         code = self._library.engine_decode(
-            self._engine, state, table.ctypes.data, len(table), self._work.images, *self._work.sides, stream
+            self._engine, state, table.ctypes.data, len(table), self._options.images, *self._options.sides, stream
         )
         images["code"] = table["code"]
         if code:
-            raise RuntimeError(f"nvJPEG: {_words(code)}")
+            raise RuntimeError(f"nvJPEG: {_describe_status(code)}")
 
 
-def _words(code: int) -> str:
+def _describe_status(code: int) -> str:
     return _STATUS.get(code, f"status {code}")
 
 
-def _files() -> Iterator[str]:
+def _find_libraries() -> Iterator[str]:
     """Yield possible paths of the nvJPEG library, the preferred path first."""
     setting = _requested_library()
     if os.path.sep in setting:
@@ -175,9 +175,9 @@ def _files() -> Iterator[str]:
         "nvidia/nvjpeg/lib/libnvjpeg.so*", "nvidia/cu1*/lib/libnvjpeg.so*", "torchvision.libs/libnvjpeg*",
         "lib64/libnvjpeg.so*", "targets/*/lib/libnvjpeg.so*",
     )  # fmt: skip
-    for place in (*sys.path, os.environ.get("CUDA_HOME", "/usr/local/cuda")):
+    for folder in (*sys.path, os.environ.get("CUDA_HOME", "/usr/local/cuda")):
         for pattern in patterns:
-            yield from sorted(glob.glob(os.path.join(glob.escape(place or "."), pattern)), reverse=True)
+            yield from sorted(glob.glob(os.path.join(glob.escape(folder or "."), pattern)), reverse=True)
 
 
 class BatchDecoder:
@@ -185,56 +185,56 @@ class BatchDecoder:
 
     Args:
         device: CUDA device; or the CPU, on which nvImageCodec uses its CPU decoders (for tests).
-        work: See `EngineWork`. To read headers, the decoder uses a quarter of the threads, at most four.
+        options: See `EngineOptions`. To read headers, the decoder uses a quarter of the threads, at most four.
 
     Raises:
         ImportError: nvImageCodec is not installed.
         RuntimeError: nvImageCodec does not work on this machine, or the GPU has no engine for JPEGs.
     """
 
-    def __init__(self, device: torch.device, work: EngineWork) -> None:
+    def __init__(self, device: torch.device, options: EngineOptions) -> None:
         codec: Any = importlib.import_module("nvidia.nvimgcodec")
         kinds = codec.BackendKind
         on_gpu = device.type == "cuda"
         self._codec = codec
         self._decoder = codec.Decoder(
             device_id=device.index or 0 if on_gpu else _CPU_ONLY,
-            max_num_cpu_threads=max(1, min(4, work.threads // 4)),
+            max_num_cpu_threads=max(1, min(4, options.threads // 4)),
             backends=[codec.Backend(kinds.HW_GPU_ONLY if on_gpu else kinds.CPU_ONLY)],
-            options=f":fancy_upsampling={work.fancy:d} nvjpeg_hw_decoder:preallocate_batch_size={work.images}",
+            options=f":fancy_upsampling={options.fancy:d} nvjpeg_hw_decoder:preallocate_batch_size={options.images}",
         )
         self._parameters = codec.DecodeParams(apply_exif_orientation=False, color_spec=codec.ColorSpec.SRGB)
 
     def decode(self, images: Files, into: Tensor, state: int, stream: int) -> None:
         """Submit images; see `JpegEngine`. `state` is ignored, since nvImageCodec manages its own states."""
         codec = self._codec
-        streams, targets, places, indices = [], [], [], []
+        streams, targets, views, indices = [], [], [], []
         for i, (data, length, start, height, width) in enumerate(images[_FIELDS].tolist()):
             memory = np.frombuffer((ctypes.c_uint8 * length).from_address(data), np.uint8)
             try:
                 streams.append(codec.CodeStream(memory))
             except Exception:  # nvImageCodec raises exceptions of various classes for images that it cannot parse
                 continue
-            place = into[start : start + height * width * 3].view(height, width, 3)
-            targets.append(codec.as_image(place.numpy() if place.is_cpu else place, stream))
-            places.append(place)
+            view = into[start : start + height * width * 3].view(height, width, 3)
+            targets.append(codec.as_image(view.numpy() if view.is_cpu else view, stream))
+            views.append(view)
             indices.append(i)
         images["code"] = 1
         if not streams:
             return
         decoded = self._decoder.decode(streams, images=targets, params=self._parameters, cuda_stream=stream)
-        for i, image, place in zip(indices, decoded, places, strict=True):
-            images["code"][i] = image is None or not _is_in(image, place)
+        for i, image, view in zip(indices, decoded, views, strict=True):
+            images["code"][i] = image is None or not _copy_to(image, view)
 
 
 _FIELDS = ["data", "length", "out", "height", "width"]
 
 
-def _is_in(image: Any, place: Tensor) -> bool:
+def _copy_to(image: Any, target: Tensor) -> bool:
     """Copy an image to its destination, unless the image is already there. Return False if the shapes differ."""
-    if tuple(image.shape) != tuple(place.shape):
+    if tuple(image.shape) != tuple(target.shape):
         return False
-    interface = image.__array_interface__ if place.is_cpu else image.__cuda_array_interface__
-    if interface["data"][0] != place.data_ptr():
-        place.copy_(torch.as_tensor(image, device=place.device))
+    interface = image.__array_interface__ if target.is_cpu else image.__cuda_array_interface__
+    if interface["data"][0] != target.data_ptr():
+        target.copy_(torch.as_tensor(image, device=target.device))
     return True

@@ -18,7 +18,7 @@ from torchdali.kernels.memory import Bytes
 
 __all__ = ["map_or_read", "open_bytes", "read_after", "read_cached", "read_file", "read_in_blocks"]
 
-_MAPPED_BYTES = 8 << 20  # smaller files are read, because unmapping a file interrupts the process's other threads
+_MIN_MAPPED_BYTES = 8 << 20  # smaller files are read, because unmapping a file interrupts the process's other threads
 
 _read_mapped: Callable[[str], Tensor] | None = None
 
@@ -52,7 +52,7 @@ def map_or_read(path: str) -> Tensor:
     Raises:
         OSError: See `read_file`.
     """
-    data = _read(path, _MAPPED_BYTES)
+    data = _read(path, _MIN_MAPPED_BYTES)
     if data is not None:
         return data
     reader = _read_mapped or _load_reader()
@@ -67,14 +67,14 @@ def open_bytes(data: memoryview | bytes) -> BinaryIO:
 
     Data of 8 MiB or more is not copied, because the data may be a mapped sparse file that is larger than memory.
     """
-    return io.BytesIO(data) if len(data) < _MAPPED_BYTES else io.BufferedReader(_Mapped(data))
+    return io.BytesIO(data) if len(data) < _MIN_MAPPED_BYTES else io.BufferedReader(_MemoryFile(data))
 
 
-class _Mapped(io.RawIOBase):
+class _MemoryFile(io.RawIOBase):
     """A file object that reads from bytes in memory without copying all of them."""
 
     def __init__(self, data: memoryview | bytes) -> None:
-        self._view, self._at = memoryview(data), 0
+        self._view, self._position = memoryview(data), 0
 
     def readable(self) -> bool:
         return True
@@ -83,13 +83,13 @@ class _Mapped(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._at = offset + (0, self._at, len(self._view))[whence]
-        return self._at
+        self._position = offset + (0, self._position, len(self._view))[whence]
+        return self._position
 
     def readinto(self, buffer: Any) -> int:
-        part = self._view[self._at : self._at + len(buffer)]
+        part = self._view[self._position : self._position + len(buffer)]
         buffer[: len(part)] = part
-        self._at += len(part)
+        self._position += len(part)
         return len(part)
 
 
@@ -110,12 +110,12 @@ def _map(path: str) -> Tensor:
 @overload
 def _read(path: str) -> Tensor: ...
 @overload
-def _read(path: str, below: int) -> Tensor | None: ...
-def _read(path: str, below: int | None = None) -> Tensor | None:
-    """Read a file; return None if the file has `below` bytes or more."""
+def _read(path: str, limit: int) -> Tensor | None: ...
+def _read(path: str, limit: int | None = None) -> Tensor | None:
+    """Read a file; return None if the file has `limit` bytes or more."""
     with io.FileIO(path) as file:
         size = os.fstat(file.fileno()).st_size
-        if below is not None and size >= below:
+        if limit is not None and size >= limit:
             return None
         data, length = np.empty(size, np.uint8), 0  # unlike torch.empty, np.empty doesn't release the GIL
         while length < size and (count := file.readinto(data[length:].data)):
@@ -153,23 +153,23 @@ def read_after(path: str, head: bytes, out: Tensor) -> bool:
     return count == len(head) + content.nbytes and start == head
 
 
-class Filled(NamedTuple):
+class FileBlocks(NamedTuple):
     """Files that were read into a few blocks of memory, one after another in each block.
 
     Attributes:
         blocks: The blocks, each ``(n,)`` uint8.
-        of: Index of each file's block.
+        block_indices: Index of each file's block.
         begins: Start of each file in its block.
         ends: End of each file in its block.
     """
 
     blocks: list[npt.NDArray[np.uint8]]
-    of: list[int]
+    block_indices: list[int]
     begins: list[int]
     ends: list[int]
 
 
-def read_cached(paths: Iterable[str], block: Callable[[int], Tensor]) -> Filled | None:
+def read_cached(paths: Iterable[str], block: Callable[[int], Tensor]) -> FileBlocks | None:
     """Read files that are in the system's file cache.
 
     Args:
@@ -183,16 +183,16 @@ def read_cached(paths: Iterable[str], block: Callable[[int], Tensor]) -> Filled 
     """
     if not _NO_WAIT:
         return None
-    filled, end, room = Filled([], [], [], []), 0, -1
+    filled, end, capacity = FileBlocks([], [], [], []), 0, -1
     for path in paths:
         descriptor = os.open(path, _FLAGS)
         try:
             size = os.fstat(descriptor).st_size
-            if size >= _MAPPED_BYTES:
+            if size >= _MIN_MAPPED_BYTES:
                 return None
-            if end + size > room:
+            if end + size > capacity:
                 filled.blocks.append(block(size).numpy())
-                end, room = 0, len(filled.blocks[-1])
+                end, capacity = 0, len(filled.blocks[-1])
             begin, end = end, end + size
             memory = filled.blocks[-1][begin:end]
             if not size or os.preadv(descriptor, [memory.data], 0, _NO_WAIT) < size:
@@ -201,22 +201,22 @@ def read_cached(paths: Iterable[str], block: Callable[[int], Tensor]) -> Filled 
             return None
         finally:
             os.close(descriptor)
-        filled.of.append(len(filled.blocks) - 1)
+        filled.block_indices.append(len(filled.blocks) - 1)
         filled.begins.append(begin)
         filled.ends.append(end)
     return filled
 
 
-_BLOCK = 1 << 22  # bytes; size of a block unless a file is larger
+_BLOCK_SIZE = 1 << 22  # bytes; size of a block unless a file is larger
 
 
 def read_in_blocks(paths: Sequence[str]) -> list[Bytes] | None:
     """Read files that are in the system's file cache, several per block of memory; see `read_cached`."""
-    filled = read_cached(paths, lambda size: torch.empty(max(size, _BLOCK), dtype=torch.uint8))
+    filled = read_cached(paths, lambda size: torch.empty(max(size, _BLOCK_SIZE), dtype=torch.uint8))
     if filled is None:
         return None
-    places = zip(filled.of, filled.begins, filled.ends, strict=True)
-    return [filled.blocks[i][begin:end] for i, begin, end in places]
+    spans = zip(filled.block_indices, filled.begins, filled.ends, strict=True)
+    return [filled.blocks[i][begin:end] for i, begin, end in spans]
 
 
 def _read_direct(path: str) -> Tensor:

@@ -21,13 +21,13 @@ from torchdali.codecs._image_formats import read_header
 from torchdali.codecs._image_headers import (
     ImageHeader,
     encoded_view,
-    without_exif,
+    strip_exif,
 )
 from torchdali.codecs._image_orientation import stored_window, turn, upright_window
 from torchdali.codecs._turbo import Pixels, decode_rows, decode_scaled
 from torchdali.codecs.images import decode
 
-__all__ = ["ScaledCrop", "decode_crop", "decode_scaled_crop", "decode_upper", "scale_for"]
+__all__ = ["ScaledCrop", "decode_crop", "decode_scaled_crop", "decode_upper", "choose_scale"]
 
 _BLOCK = 8  # windows of scaled images are widened to multiples of this number of source pixels
 
@@ -85,12 +85,12 @@ def decode_crop(
             window = stored_window(window, header.size(True), orientation)
             fast = False
         top, left, rows, columns = window
-        frame = decode_rows(view, header.frame, header.height, top + rows, fast, fancy)
-        if frame is not None:
-            pixels = torch.from_numpy(frame[top : top + rows, left : left + columns].copy())
+        decoded = decode_rows(view, header.frame, header.height, top + rows, fast, fancy)
+        if decoded is not None:
+            pixels = torch.from_numpy(decoded[top : top + rows, left : left + columns].copy())
             return pixels if orientation == 1 else turn(pixels, orientation)
-    whole = decode(data, adjust_orientation=adjust_orientation, fast=fast, fancy=fancy)
-    return whole[y : y + h, x : x + w]
+    image = decode(data, adjust_orientation=adjust_orientation, fast=fast, fancy=fancy)
+    return image[y : y + h, x : x + w]
 
 
 def decode_scaled_crop(
@@ -121,25 +121,25 @@ def decode_scaled_crop(
         DecodeError: The image cannot be decoded; see `decode`.
         ValueError: The window is empty or exceeds the image.
     """
-    scale = scale_for(h, w, target_h, target_w)
+    scale = choose_scale(h, w, target_h, target_w)
     view = encoded_view(data)
     header = header or read_header(view)
     window = y, x, h, w
     if scale > 1 and header.format == "JPEG" and header.channels != 4:
         orientation = header.orientation if adjust_orientation else 1
-        upright = header.size(adjust_orientation)
-        _check_window(window, upright)
-        stored = stored_window(window, upright, orientation)
+        upright_size = header.size(adjust_orientation)
+        _check_window(window, upright_size)
+        stored = stored_window(window, upright_size, orientation)
         crop = _decode_scaled(view, header, stored, scale, fast and orientation == 1)
         if crop is not None:
             height, width, _ = crop.pixels.shape
-            place = upright_window(crop[1:5], (height, width), orientation)
-            return ScaledCrop(turn(crop.pixels, orientation), *place, scale=scale)
+            region = upright_window(crop[1:5], (height, width), orientation)
+            return ScaledCrop(turn(crop.pixels, orientation), *region, scale=scale)
     pixels = decode_crop(data, *window, adjust_orientation=adjust_orientation, fast=fast, header=header)
     return ScaledCrop(pixels, 0.0, 0.0, float(h), float(w), 1)
 
 
-def scale_for(h: int, w: int, target_h: int, target_w: int) -> int:
+def choose_scale(h: int, w: int, target_h: int, target_w: int) -> int:
     """Return the largest of the divisors 8, 4, 2 and 1 at which a reduced window isn't smaller than the target."""
     ratio = min(h // max(target_h, 1), w // max(target_w, 1))
     return next((scale for scale in (8, 4, 2) if ratio >= scale), 1)
@@ -163,11 +163,11 @@ def decode_upper(
     """
     view = encoded_view(data)
     header = header or read_header(view)
-    turned = adjust_orientation and header.orientation != 1
-    if header.format == "JPEG" and header.channels != 4 and not turned:
-        frame = decode_rows(view, header.frame, header.height, bottom, fast)
-        if frame is not None:
-            return torch.from_numpy(frame)
+    needs_turn = adjust_orientation and header.orientation != 1
+    if header.format == "JPEG" and header.channels != 4 and not needs_turn:
+        decoded = decode_rows(view, header.frame, header.height, bottom, fast)
+        if decoded is not None:
+            return torch.from_numpy(decoded)
     return decode(data, adjust_orientation=adjust_orientation, fast=fast)
 
 
@@ -184,28 +184,28 @@ def _decode_scaled(
     y, x, h, w = window
     top, left = y // _BLOCK * _BLOCK, x // _BLOCK * _BLOCK
     bottom, right = (-(-end // _BLOCK) * _BLOCK for end in (y + h, x + w))
-    frame = decode_scaled(view, header.frame, header.height, bottom, scale, fast)
-    if frame is None:
-        frame = _by_pillow(view, header, scale)
-    if frame is None:
+    decoded = decode_scaled(view, header.frame, header.height, bottom, scale, fast)
+    if decoded is None:
+        decoded = _decode_with_pillow(view, header, scale)
+    if decoded is None:
         return None
     rows = slice(top // scale, -(-min(bottom, header.height) // scale))
     columns = slice(left // scale, -(-min(right, header.width) // scale))
-    pixels = torch.from_numpy(frame[rows, columns].copy())
-    place = (y - top) / scale, (x - left) / scale, h / scale, w / scale
-    return ScaledCrop(pixels, *place, scale=scale)
+    pixels = torch.from_numpy(decoded[rows, columns].copy())
+    region = (y - top) / scale, (x - left) / scale, h / scale, w / scale
+    return ScaledCrop(pixels, *region, scale=scale)
 
 
-def _by_pillow(view: memoryview, header: ImageHeader, scale: int) -> Pixels | None:
+def _decode_with_pillow(view: memoryview, header: ImageHeader, scale: int) -> Pixels | None:
     from PIL.JpegImagePlugin import JpegImageFile
 
-    encoded = without_exif(view)
+    encoded = strip_exif(view)
     try:
         with JpegImageFile(io.BytesIO(encoded)) as image:
             image.draft("RGB", (header.width // scale, header.height // scale))
-            frame = np.asarray(image)
+            decoded = np.asarray(image)
     except (OSError, SyntaxError, ValueError):  # the caller then decodes the whole image and raises the error
         return None
-    if frame.shape[:2] != (-(-header.height // scale), -(-header.width // scale)):
+    if decoded.shape[:2] != (-(-header.height // scale), -(-header.width // scale)):
         return None
-    return frame if frame.ndim == 3 else np.repeat(frame[:, :, None], 3, axis=2)
+    return decoded if decoded.ndim == 3 else np.repeat(decoded[:, :, None], 3, axis=2)

@@ -15,9 +15,9 @@ from torch import Tensor
 
 from torchdali.codecs._image_colors import DTYPES, OUTPUT_TYPES, to_output
 from torchdali.codecs._image_formats import (
-    ENDINGS,
+    EXTENSIONS,
     FORMATS,
-    OTHER_ENDINGS,
+    OTHER_EXTENSIONS,
     Format,
     decode_file,
     gray_weights,
@@ -25,21 +25,21 @@ from torchdali.codecs._image_formats import (
 )
 from torchdali.codecs._image_headers import (
     ImageHeader,
+    build_error,
     check_size,
     encoded_view,
-    failure,
-    flat,
+    flatten_encoded,
     jpeg_frame,
     jpeg_orientation,
 )
 from torchdali.codecs._image_orientation import turn
-from torchdali.codecs._native import decode_together
+from torchdali.codecs._native import decode_jpegs
 from torchdali.codecs._torchvision_ops import image_operator
 from torchdali.codecs._turbo import decode_whole
 from torchdali.errors import DecodeError, MissingExtraError
 from torchdali.kernels.limits import limits
 
-__all__ = ["ENDINGS", "FORMATS", "OTHER_ENDINGS", "Format", "ImageHeader", "decode", "peek_header", "peek_shape"]
+__all__ = ["EXTENSIONS", "FORMATS", "OTHER_EXTENSIONS", "Format", "ImageHeader", "decode", "peek_header", "peek_shape"]
 
 _JPEG_MAGIC = b"\xff\xd8\xff"
 _JPEG_MODES = {"RGB": 3, "GRAY": 1}  # the output types that libjpeg supports, with torchvision's mode numbers
@@ -82,7 +82,7 @@ def decode(
     """
     mode = _JPEG_MODES.get(output_type)
     if data.dim() != 1:
-        data = flat(data)
+        data = flatten_encoded(data)
     view = data.numpy().data
     if (
         mode is None
@@ -103,7 +103,7 @@ def decode(
     try:
         pixels = decoder(data, mode).permute(1, 2, 0) if pixels is None else pixels
     except RuntimeError as error:
-        raise failure(_reason(error), "JPEG", view) from error
+        raise build_error(_describe_error(error), "JPEG", view) from error
     return turn(pixels, orientation)
 
 
@@ -115,9 +115,9 @@ def _load_decoder() -> Callable[..., Tensor] | None:
 
 def _decode_colors(data: Tensor, view: memoryview, frame: int, fast: bool, fancy: bool) -> Tensor | None:
     """Decode a JPEG to RGB bytes without turning the image; return None if torchvision or Pillow must decode it."""
-    plain = None if fancy else decode_together([data], False, fast, False)[0]
-    if plain is not None:
-        return plain
+    pixels = None if fancy else decode_jpegs([data], False, fast, False)[0]
+    if pixels is not None:
+        return pixels
     turbo = decode_whole(view, frame, fast, fancy)
     return None if turbo is None else torch.from_numpy(turbo)
 
@@ -128,20 +128,20 @@ def _decode_any(data: Tensor, output_type: str, dtype: torch.dtype, adjust_orien
     view = encoded_view(data)
     header = read_header(view)
     try:
-        plain = None
+        decoded = None
         if not fancy and header.format == "JPEG" and header.channels == 3 and output_type != "GRAY":
-            plain = _decode_colors(data, view, header.frame, False, False)
-        pixels = decode_file(data, view, header, output_type) if plain is None else plain
+            decoded = _decode_colors(data, view, header.frame, False, False)
+        pixels = decode_file(data, view, header, output_type) if decoded is None else decoded
         pixels = to_output(pixels, output_type, dtype, gray_weights(header, pixels))
     except (DecodeError, MissingExtraError):
         raise
-    except _DAMAGE as error:
-        raise failure(_reason(error), header.format, view) from error
+    except _DECODING_ERRORS as error:
+        raise build_error(_describe_error(error), header.format, view) from error
     return turn(pixels, header.orientation if adjust_orientation else 1)
 
 
 # Exceptions that the decoding libraries raise for damaged data. Pillow raises SyntaxError.
-_DAMAGE = (
+_DECODING_ERRORS = (
     RuntimeError,
     OSError,
     ValueError,
@@ -159,11 +159,11 @@ def _check_choices(output_type: str, dtype: torch.dtype) -> None:
     if output_type not in OUTPUT_TYPES:
         raise ValueError(f"output_type must be one of {', '.join(OUTPUT_TYPES)}, got {output_type!r}")
     if dtype not in DTYPES:
-        names = ", ".join(str(known).removeprefix("torch.") for known in DTYPES)
+        names = ", ".join(str(supported).removeprefix("torch.") for supported in DTYPES)
         raise ValueError(f"the dtype of decoded images must be one of {names}, got {dtype}")
 
 
-def _reason(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     """Return the first line of a library's error message, without the name of the C++ source file."""
     line = str(error).strip().split("\n")[0]
     line = re.sub(r".*\.cpp:\d+[],:]\s*", "", line) or line

@@ -29,13 +29,13 @@ def recode(pixels: Tensor, quality: int) -> Tensor:
         raise RuntimeError(f"a JPEG image must have 1 to 65535 rows and columns, got shape {tuple(pixels.shape)}")
     encode, decode = image_operator("encode_jpeg"), image_operator("decode_jpeg")
     if encode is None or decode is None:
-        return _by_pillow(pixels, quality)
+        return _recode_with_pillow(pixels, quality)
     encoded = encode(pixels.contiguous().permute(2, 0, 1), quality)
     decoded: Tensor = decode(encoded, _RGB)
     return decoded.permute(1, 2, 0)
 
 
-def _by_pillow(pixels: Tensor, quality: int) -> Tensor:
+def _recode_with_pillow(pixels: Tensor, quality: int) -> Tensor:
     from PIL import Image
 
     file = io.BytesIO()

@@ -17,11 +17,11 @@ from typing import Any, NoReturn
 
 from torch import Tensor
 
-from torchdali.codecs.signatures import HEAD, describe_content, described_file, is_compressed
+from torchdali.codecs.signatures import HEAD, describe_content, describe_file, is_compressed
 from torchdali.errors import DecodeError, MissingExtraError
 from torchdali.kernels.limits import FREE_VALUES, MAX_VALUES_PER_BYTE, limits
 
-__all__ = ["FORMATS", "Media", "check_frame", "decoding_options", "failure", "media_errors", "open_media", "pyav"]
+__all__ = ["FORMATS", "Media", "check_frame", "decoding_options", "build_error", "media_errors", "open_media", "pyav"]
 
 FORMATS = (
     "mov", "mp4", "m4a", "3gp", "3g2", "mj2", "matroska", "webm", "avi", "asf", "flv", "ogg", "nut", "mxf", "gxf", "rm",
@@ -31,8 +31,8 @@ FORMATS = (
 )  # fmt: skip
 """FFmpeg's names of the allowed formats; files of these formats don't need other files."""
 
-_OPENING = {"format_whitelist": ",".join(FORMATS), "protocol_whitelist": "", "enable_drefs": "0"}
-_LARGEST, _FREE, _PER_BYTE = (1 << 30) // 3, FREE_VALUES // 3, MAX_VALUES_PER_BYTE // 3  # pixels
+_OPEN_OPTIONS = {"format_whitelist": ",".join(FORMATS), "protocol_whitelist": "", "enable_drefs": "0"}
+_MAX_PIXELS, _FREE_PIXELS, _PIXELS_PER_BYTE = (1 << 30) // 3, FREE_VALUES // 3, MAX_VALUES_PER_BYTE // 3  # pixels
 
 
 def pyav(purpose: str) -> Any:
@@ -80,14 +80,14 @@ def open_media(av: Any, source: str | Tensor) -> Media:
     """
     file = _UnnamedFile(source) if isinstance(source, str) else io.BytesIO(source.numpy().data)
     try:
-        return Media(_container(av, file, decoding_options(source)), file)
+        return Media(_open_container(av, file, decoding_options(source)), file)
     except BaseException:
         file.close()
         raise
 
 
 _BOXES = (b"ftyp", b"styp", b"moov", b"moof", b"mdat", b"free", b"skip", b"wide", b"pnot", b"sidx", b"uuid")
-_COUNTS = re.compile(rb"(?:stsz.{4}.{4}|trun.{4})(.{4})", re.DOTALL)
+_COUNT_FIELDS = re.compile(rb"(?:stsz.{4}.{4}|trun.{4})(.{4})", re.DOTALL)
 
 
 def _check_counts(file: io.FileIO | io.BytesIO) -> None:
@@ -95,29 +95,29 @@ def _check_counts(file: io.FileIO | io.BytesIO) -> None:
 
     FFmpeg would allocate memory for all samples.
     """
-    size, at = file.seek(0, os.SEEK_END), 0
-    while at + 8 <= size:
-        file.seek(at)
+    size, offset = file.seek(0, os.SEEK_END), 0
+    while offset + 8 <= size:
+        file.seek(offset)
         length, name = struct.unpack(">I4s", file.read(8))
         if name not in _BOXES:
             return
         if length == 1:
             length = int.from_bytes(file.read(8), "big")
         if name in (b"moov", b"moof"):
-            for count in _COUNTS.findall(file.read(min(length, size) or size)):
+            for count in _COUNT_FIELDS.findall(file.read(min(length, size) or size)):
                 if int.from_bytes(count, "big") > size:
                     raise ValueError(f"the file claims {int.from_bytes(count, 'big')} samples in {size} bytes")
-        at += max(length, 8) if length else size
+        offset += max(length, 8) if length else size
 
 
-def _container(av: Any, file: io.FileIO | io.BytesIO, options: dict[str, str]) -> Any:
+def _open_container(av: Any, file: io.FileIO | io.BytesIO, options: dict[str, str]) -> Any:
     # FFmpeg mistakes one in some thousand gzip files for a raw H.263 stream, depending on the time in the gzip header.
     if is_compressed(file.read(HEAD)):
         raise ValueError("the file is neither video nor audio")
     _check_counts(file)
     file.seek(0)
     try:
-        return av.open(file, options=options, container_options=_OPENING, io_open=_refuse)
+        return av.open(file, options=options, container_options=_OPEN_OPTIONS, io_open=_reject_url)
     except av.error.ArgumentError:
         raise ValueError(
             "unsupported container format; supported formats include MP4, Matroska, WebM and AVI"
@@ -137,7 +137,7 @@ class _UnnamedFile(io.FileIO):
         self.close()
 
 
-def _refuse(url: str, *rest: Any) -> NoReturn:
+def _reject_url(url: str, *rest: Any) -> NoReturn:
     raise ValueError(f"the file must not refer to another file, got {url!r}")
 
 
@@ -146,7 +146,7 @@ def decoding_options(source: str | Tensor) -> dict[str, str]:
 
     FFmpeg's limit is approximate, because FFmpeg also counts padding. `check_frame` is exact.
     """
-    return {"max_pixels": str(2 * _most_pixels(source) + (1 << 16))}
+    return {"max_pixels": str(2 * _max_pixels(source) + (1 << 16))}
 
 
 def check_frame(width: int, height: int, source: str | Tensor) -> None:
@@ -157,19 +157,20 @@ def check_frame(width: int, height: int, source: str | Tensor) -> None:
     """
     if not width * height:
         raise ValueError(f"frames must have a positive width and height, got {width} x {height}")
-    if width * height > min(_FREE, limits.pixels) and width * height > (most := _most_pixels(source)):
+    if width * height > min(_FREE_PIXELS, limits.pixels) and width * height > (limit := _max_pixels(source)):
         raise ValueError(
-            f"frames must have at most {most} pixels, got {width} x {height}. The limit is max_pixels of the "
-            f"pipeline, or TORCHDALI_MAX_PIXELS; above {_FREE} pixels, also {_PER_BYTE} pixels per byte of the file"
+            f"frames must have at most {limit} pixels, got {width} x {height}. The limit is max_pixels of the "
+            f"pipeline, or TORCHDALI_MAX_PIXELS; above {_FREE_PIXELS} pixels, also {_PIXELS_PER_BYTE} pixels per byte "
+            "of the file"
         )
 
 
-def _most_pixels(source: str | Tensor) -> int:
+def _max_pixels(source: str | Tensor) -> int:
     size = os.path.getsize(source) if isinstance(source, str) else source.numel()
-    return min(limits.pixels, _LARGEST, max(_FREE, _PER_BYTE * size))
+    return min(limits.pixels, _MAX_PIXELS, max(_FREE_PIXELS, _PIXELS_PER_BYTE * size))
 
 
-def failure(source: str | Tensor, error: Exception, kind: str, name: str = "") -> DecodeError:
+def build_error(source: str | Tensor, error: Exception, kind: str, name: str = "") -> DecodeError:
     """Build the error for a video or audio file that cannot be read.
 
     Args:
@@ -181,5 +182,5 @@ def failure(source: str | Tensor, error: Exception, kind: str, name: str = "") -
     reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
     if isinstance(error, IndexError):
         reason = "a second stream begins in the middle of the file, which PyAV can't decode"
-    known = described_file(source, kind) if isinstance(source, str) else describe_content(source.numpy(), kind)
-    return DecodeError(f"{source if isinstance(source, str) else name or kind}: {reason}{known}")
+    content = describe_file(source, kind) if isinstance(source, str) else describe_content(source.numpy(), kind)
+    return DecodeError(f"{source if isinstance(source, str) else name or kind}: {reason}{content}")

@@ -25,14 +25,14 @@ SCALED = {"brightness": 6, "contrast": 7, "saturation": 8, "sharpness": 9, "sola
 _BORDERS = {"constant": 0, "edge": 1, "reflect": 2, "symmetric": 3}
 
 
-_ONE = struct.Struct("=2i56xd56x")  # packs a step with at most one integer and one float faster than `STEP`
+_SHORT_STEP = struct.Struct("=2i56xd56x")  # packs a step with at most one integer and one float faster than `STEP`
 
 
-def _step(kind: int, part: Sequence[int], numbers: Sequence[float] = ()) -> bytes:
-    return STEP.pack(kind, *part, *_NO_PARTS[len(part) :], *numbers, *_NO_NUMBERS[len(numbers) :])
+def _step(kind: int, integers: Sequence[int], floats: Sequence[float] = ()) -> bytes:
+    return STEP.pack(kind, *integers, *_ZERO_INTEGERS[len(integers) :], *floats, *_ZERO_FLOATS[len(floats) :])
 
 
-_NO_PARTS, _NO_NUMBERS = (0,) * 15, (0.0,) * 8
+_ZERO_INTEGERS, _ZERO_FLOATS = (0,) * 15, (0.0,) * 8
 
 
 def plain(name: str, value: float | None = None) -> bytes:
@@ -44,11 +44,11 @@ def plain(name: str, value: float | None = None) -> bytes:
             number of bits to keep.
     """
     if name in PLAIN:
-        return _ONE.pack(PLAIN[name], 0, 0.0)
+        return _SHORT_STEP.pack(PLAIN[name], 0, 0.0)
     assert value is not None
     if name in SCALED:
-        return _ONE.pack(SCALED[name], 0, value)
-    return _ONE.pack(_HUE if name == "hue" else _POSTERIZE, int(value), 0.0)
+        return _SHORT_STEP.pack(SCALED[name], 0, value)
+    return _SHORT_STEP.pack(_HUE if name == "hue" else _POSTERIZE, int(value), 0.0)
 
 
 def window(top: int, left: int, size: Size, border: str, fill: Levels) -> bytes:
@@ -111,37 +111,39 @@ def rotation(
     """
     height, width = size
     angle = angle % 360.0
-    if center is None and (quarters := _quarters(angle, expand or height == width)) is not None:
-        turned = (width, height) if quarters % 2 else size
+    if center is None and (quarters := _count_quarter_turns(angle, expand or height == width)) is not None:
+        turned_size = (width, height) if quarters % 2 else size
         if quarters == 2:
             return ImageProgram.of(*size).flip(True, True).as_step(), size
-        return _ONE.pack(_TURN, quarters, 0.0) if quarters else b"", turned
-    turn = -math.radians(angle)
-    cos, sin = round(math.cos(turn), 15), round(math.sin(turn), 15)
+        return _SHORT_STEP.pack(_TURN, quarters, 0.0) if quarters else b"", turned_size
+    radians = -math.radians(angle)
+    cos, sin = round(math.cos(radians), 15), round(math.sin(radians), 15)
     x, y = (width / 2, height / 2) if center is None else center
-    matrix = [cos, sin, 0.0, round(-math.sin(turn), 15), cos, 0.0]
-    matrix[2], matrix[5] = _shift_range(matrix, -x, -y)
+    matrix = [cos, sin, 0.0, round(-math.sin(radians), 15), cos, 0.0]
+    matrix[2], matrix[5] = _transform_point(matrix, -x, -y)
     matrix[2] += x
     matrix[5] += y
     if expand:
-        corners = [_shift_range(matrix, *corner) for corner in ((0, 0), (width, 0), (width, height), (0, height))]
-        wide, high = (math.ceil(max(line)) - math.floor(min(line)) for line in zip(*corners, strict=True))
-        matrix[2], matrix[5] = _shift_range(matrix, -(wide - width) / 2.0, -(high - height) / 2.0)
-        height, width = high, wide
+        corners = [_transform_point(matrix, *corner) for corner in ((0, 0), (width, 0), (width, height), (0, height))]
+        new_width, new_height = (
+            math.ceil(max(coordinates)) - math.floor(min(coordinates)) for coordinates in zip(*corners, strict=True)
+        )
+        matrix[2], matrix[5] = _transform_point(matrix, -(new_width - width) / 2.0, -(new_height - height) / 2.0)
+        height, width = new_height, new_width
     return affine((height, width), matrix, name, fill), (height, width)
 
 
-def _quarters(angle: float, turns: bool) -> int | None:
+def _count_quarter_turns(angle: float, allow_odd: bool) -> int | None:
     """Return the number of quarter turns of an angle; None if the rotation needs interpolation.
 
     Args:
         angle: Angle in degrees, from 0 to 360.
-        turns: If False, 1 and 3 quarter turns are not allowed, and the result for 90 and 270 degrees is None.
+        allow_odd: If False, 1 and 3 quarter turns are not allowed, and the result for 90 and 270 degrees is None.
     """
-    quarters = {0: 0, 180: 2, **({90: 1, 270: 3} if turns else {})}
+    quarters = {0: 0, 180: 2, **({90: 1, 270: 3} if allow_odd else {})}
     return quarters.get(angle)  # type: ignore[call-overload, no-any-return]
 
 
-def _shift_range(matrix: Sequence[float], x: float, y: float) -> tuple[float, float]:
+def _transform_point(matrix: Sequence[float], x: float, y: float) -> tuple[float, float]:
     a, b, c, d, e, f = matrix
     return a * x + b * y + c, d * x + e * y + f

@@ -85,15 +85,15 @@ class ImageProgram(NamedTuple):
     def crop(self, top: int, left: int, height: int, width: int) -> ImageProgram | None:
         """Crop the result; return None if the cropped region reaches outside the result."""
         rows, columns, filter_, scale, mirror, options, pixels = self
-        inside = top >= 0 <= left and top + height <= rows.extent and left + width <= columns.extent
-        if not inside or height < 1 or width < 1:
+        is_inside = top >= 0 <= left and top + height <= rows.extent and left + width <= columns.extent
+        if not is_inside or height < 1 or width < 1:
             return None
         if mirror & UPSIDE_DOWN:
             top = rows.extent - top - height
         if mirror & MIRROR:
             left = columns.extent - left - width
-        resized = filter_ is not None
-        rows, columns = rows.cut(top, height, resized), columns.cut(left, width, resized)
+        is_resized = filter_ is not None
+        rows, columns = rows.cut(top, height, is_resized), columns.cut(left, width, is_resized)
         return new_tuple(ImageProgram, (rows, columns, filter_, scale or 1, mirror, options, pixels))
 
     def flip(self, horizontal: bool, vertical: bool) -> ImageProgram:
@@ -102,20 +102,20 @@ class ImageProgram(NamedTuple):
         mirror ^= MIRROR * horizontal + UPSIDE_DOWN * vertical
         return new_tuple(ImageProgram, (rows, columns, filter_, scale, mirror, options, pixels))
 
-    def resize(self, height: int, width: int, name: str, of_tensor: bool = False) -> ImageProgram | None:
+    def resize(self, height: int, width: int, name: str, like_tensor: bool = False) -> ImageProgram | None:
         """Resize the result as Pillow does.
 
         Return None if the result was already resized, or if the program cannot match Pillow.
 
         Args:
             name: Name of the Pillow filter.
-            of_tensor: Resize as PyTorch resizes tensors: the width first, with 16-bit weights.
+            like_tensor: Resize as PyTorch resizes tensors: the width first, with 16-bit weights.
         """
         if (height, width) == self.size:
             return self
-        width_first = of_tensor or _is_width_first()
-        is_high = not of_tensor and width_first and self.size[0] > 100 * self.size[1]
-        if self.filter or min(height, width) < 1 or is_high:
+        width_first = like_tensor or _is_width_first()
+        is_tall = not like_tensor and width_first and self.size[0] > 100 * self.size[1]
+        if self.filter or min(height, width) < 1 or is_tall:
             return None
         rows_first = not width_first and self.size[0] - height > max(0, 2 * (self.size[1] - width))
         rows, columns, mirror = self.rows, self.columns, self.mirror
@@ -123,23 +123,23 @@ class ImageProgram(NamedTuple):
             rows, mirror = rows.resize(0, rows.extent, height, bool(mirror & UPSIDE_DOWN)), mirror & MIRROR
         if width != columns.extent:
             columns, mirror = columns.resize(0, columns.extent, width, bool(mirror & MIRROR)), mirror & UPSIDE_DOWN
-        filter_ = PILLOW[name] + ROWS_FIRST * rows_first + COARSE * of_tensor
+        filter_ = PILLOW[name] + ROWS_FIRST * rows_first + COARSE * like_tensor
         return ImageProgram(rows, columns, filter_, 1, mirror, self.options, self.pixels)
 
-    def resize_region(self, rows: Resize, columns: Resize, alone: bool = False) -> ImageProgram | None:
+    def resize_region(self, rows: Resize, columns: Resize, isolated: bool = False) -> ImageProgram | None:
         """Resize a region of the result as DALI does; return None if the result was already resized.
 
         Args:
             rows: Start and end of the region's rows, and the new height.
             columns: Start and end of the region's columns, and the new width.
-            alone: Compute the result only from pixels of the region. The region's bounds must then be integers.
+            isolated: Compute the result only from pixels of the region. The region's bounds must then be integers.
         """
         all_rows, all_columns, filter_, scale, mirror, options, pixels = self
         if filter_ is not None:
             return None
         (top, bottom, height), (left, right, width) = rows, columns
-        all_rows = all_rows.resize(top, bottom, height, bool(mirror & UPSIDE_DOWN), alone)
-        all_columns = all_columns.resize(left, right, width, bool(mirror & MIRROR), alone)
+        all_rows = all_rows.resize(top, bottom, height, bool(mirror & UPSIDE_DOWN), isolated)
+        all_columns = all_columns.resize(left, right, width, bool(mirror & MIRROR), isolated)
         return new_tuple(ImageProgram, (all_rows, all_columns, 0, scale or 1, 0, options, pixels))
 
     def change_pixels(self, steps: bytes, size: Size) -> ImageProgram:
@@ -152,9 +152,9 @@ class ImageProgram(NamedTuple):
         if self.pixels is None:
             changed = PixelSteps(self, steps, size)
         else:
-            region, earlier, whole = self.pixels
-            is_whole = self == _whole(*whole, self.options, 1, self.pixels)
-            changed = PixelSteps(region, earlier + (b"" if is_whole else self.as_step()) + steps, size)
+            region, earlier_steps, full_size = self.pixels
+            is_whole = self == _whole(*full_size, self.options, 1, self.pixels)
+            changed = PixelSteps(region, earlier_steps + (b"" if is_whole else self.as_step()) + steps, size)
         return _whole(*size, self.options, 1, changed)
 
     def with_options(self, options: ImageOptions) -> ImageProgram:

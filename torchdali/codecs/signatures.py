@@ -6,7 +6,7 @@ import os
 import re
 from typing import Any
 
-__all__ = ["HEAD", "describe_content", "described_file", "is_compressed", "is_other"]
+__all__ = ["HEAD", "describe_content", "describe_file", "is_compressed", "is_other_format"]
 
 HEAD = 512  # number of bytes that `describe_content` examines
 
@@ -88,28 +88,28 @@ def _pattern(signatures: tuple[tuple[bytes, str], ...]) -> re.Pattern[bytes]:
 
 
 _PATTERN, _COMPRESSED_PATTERN = _pattern(_SIGNATURES), _pattern(_COMPRESSED)
-_SHOWN = 40  # maximum number of characters of a text that are shown
+_MAX_SHOWN = 40  # maximum number of characters of a text that are shown
 
 
-def describe_content(data: Any, but: str = "") -> str:
+def describe_content(data: Any, expected: str = "") -> str:
     """Describe the content of a file that does not have the expected format.
 
     Args:
         data: The file, or at least its first `HEAD` bytes: any object with the buffer protocol.
-        but: The expected content ("image", "sound", "video" ...). If the file has this content, the result is empty.
+        expected: The expected content ("image", "sound", "video" ...). If the file has it, the result is empty.
 
     Returns:
         The end of a message: ``"; it is ..."``. Empty if the bytes are unknown.
     """
     head = bytes(memoryview(data)[:HEAD])
-    kind = _kind(head)
-    return f"; it {kind}" if kind and not (but and but in kind.partition(":")[0]) else ""
+    description = _identify(head)
+    return f"; it {description}" if description and not (expected and expected in description.partition(":")[0]) else ""
 
 
-def _kind(head: bytes) -> str:
-    known = _PATTERN.match(head.lstrip(b"\xef\xbb\xbf \t\r\n") or head)
-    if known is not None:
-        return f"is {_SIGNATURES[(known.lastindex or 1) - 1][1]}"
+def _identify(head: bytes) -> str:
+    match = _PATTERN.match(head.lstrip(b"\xef\xbb\xbf \t\r\n") or head)
+    if match is not None:
+        return f"is {_SIGNATURES[(match.lastindex or 1) - 1][1]}"
     if not head:
         return "is empty"
     if not head.strip(b"\0"):
@@ -118,10 +118,10 @@ def _kind(head: bytes) -> str:
     if len(text.encode()) < len(head) - 3 or not all(c.isprintable() or c in "\t\n\r\f\ufeff" for c in text):
         return ""
     text = text.lstrip("\ufeff").strip()
-    return f"is {'JSON' if text.startswith(('{', '[')) else 'text'}: {text[:_SHOWN]!r}"
+    return f"is {'JSON' if text.startswith(('{', '[')) else 'text'}: {text[:_MAX_SHOWN]!r}"
 
 
-def described_file(path: str, but: str = "") -> str:
+def describe_file(path: str, expected: str = "") -> str:
     """Describe the content of a file on disk; see `describe_content`.
 
     The result is empty if the path isn't a readable, regular file.
@@ -130,7 +130,7 @@ def described_file(path: str, but: str = "") -> str:
         if not os.path.isfile(path):
             return ""
         with open(path, "rb") as file:
-            return describe_content(file.read(HEAD), but)
+            return describe_content(file.read(HEAD), expected)
     except (OSError, ValueError):
         return ""
 
@@ -140,7 +140,7 @@ def is_compressed(head: bytes) -> bool:
     return _COMPRESSED_PATTERN.match(head) is not None
 
 
-def is_other(head: bytes, but: str) -> bool:
-    """Return whether a file's first bytes match a known format whose description does not contain `but`."""
-    known = _PATTERN.match(head)
-    return known is not None and but not in _SIGNATURES[(known.lastindex or 1) - 1][1]
+def is_other_format(head: bytes, expected: str) -> bool:
+    """Return whether a file's first bytes match a known format whose description does not contain `expected`."""
+    match = _PATTERN.match(head)
+    return match is not None and expected not in _SIGNATURES[(match.lastindex or 1) - 1][1]

@@ -34,7 +34,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.codecs.media import Media, check_frame, decoding_options, failure, media_errors, open_media, pyav
+from torchdali.codecs.media import Media, build_error, check_frame, decoding_options, media_errors, open_media, pyav
 from torchdali.errors import DecodeError
 from torchdali.kernels.opencv import opencv
 
@@ -43,13 +43,13 @@ __all__ = ["VideoDecoder", "VideoIndex", "index_video"]
 _BILINEAR, _FULL_CHROMA, _ACCURATE = 0x2, 0x2000, 0x40000
 _EXACT = _BILINEAR | _FULL_CHROMA | _ACCURATE
 _FAST = _BILINEAR
-_SAME_IN_PLANES = frozenset(f"yuv{range_}{chroma}p" for range_ in ("", "j") for chroma in ("420", "422", "444")) | {
+_PLANAR_FORMATS = frozenset(f"yuv{range_}{chroma}p" for range_ in ("", "j") for chroma in ("420", "422", "444")) | {
     "yuv420p10le",
     "yuv422p10le",
 }
-_NEAR = 4  # to move forward by up to this number of frames, decoding is faster than a seek
-_DAMAGED = 100  # decoding stops after more than this number of consecutive packets with errors
-_LABELLED = frozenset(("mov", "mp4", "matroska", "webm", "flv", "nut", "ogg", "mpegts"))
+_MAX_AHEAD = 4  # to move forward by up to this number of frames, decoding is faster than a seek
+_MAX_FAILURES = 100  # decoding stops after more than this number of consecutive packets with errors
+_TIMESTAMPED_CONTAINERS = frozenset(("mov", "mp4", "matroska", "webm", "flv", "nut", "ogg", "mpegts"))
 """Containers in which a packet has the time stamp of the frame that it shows."""
 
 
@@ -100,14 +100,14 @@ def index_video(source: str | Tensor) -> VideoIndex:
             index = _index_of_packets(av, container, source)
         return index if index is not None else _index_of_frames(av, source)
     except media_errors(av) as error:
-        raise failure(source, error, "video") from None
+        raise build_error(source, error, "video") from None
 
 
 def _index_of_packets(av: Any, container: Any, source: str | Tensor) -> VideoIndex | None:
     """Build the index from the packets; return None if the packets don't determine the frames."""
-    stream = _stream(container, source)
+    stream = _select_stream(container, source)
     context, times, keys = stream.codec_context, [], []
-    if not _LABELLED.intersection(container.format.name.split(",")) and context.has_b_frames:
+    if not _TIMESTAMPED_CONTAINERS.intersection(container.format.name.split(",")) and context.has_b_frames:
         return None
     try:
         for packet in container.demux(stream):
@@ -122,7 +122,7 @@ def _index_of_packets(av: Any, container: Any, source: str | Tensor) -> VideoInd
         pass  # use the frames before the end of the truncated file
     if not times or not keys or min(times) != keys[0] or times[0] != keys[0] or len(set(times)) < len(times):
         return None
-    return _checked_index(stream, sorted(times), sorted(set(keys)), True)
+    return _build_index(stream, sorted(times), sorted(set(keys)), True)
 
 
 def _is_hidden(codec: str, packet: Any) -> bool:
@@ -140,29 +140,29 @@ def _is_hidden(codec: str, packet: Any) -> bool:
 
 def _index_of_frames(av: Any, source: str | Tensor) -> VideoIndex:
     with open_media(av, source) as container:
-        stream = _stream(container, source)
-        frames = [_shown_at(frame) for frame, _ in _VideoStream(av, container, stream).frames()]
+        stream = _select_stream(container, source)
+        frames = [_frame_time(frame) for frame, _ in _VideoStream(av, container, stream).frames()]
         if not frames:
             raise ValueError("the video has no frames that can be decoded")
-        return _checked_index(stream, _increasing(frames, stream), [], False)
+        return _build_index(stream, _ensure_increasing(frames, stream), [], False)
 
 
-def _shown_at(frame: Any) -> int | None:
+def _frame_time(frame: Any) -> int | None:
     time: int | None = frame.pts if frame.pts is not None else frame.dts
     return time
 
 
-def _increasing(times: Sequence[int | None], stream: Any) -> list[int]:
+def _ensure_increasing(times: Sequence[int | None], stream: Any) -> list[int]:
     """Return the frames' time stamps if they strictly increase; otherwise compute times from the frame rate."""
-    known = [time for time in times if time is not None]
-    if len(known) == len(times) and all(a < b for a, b in itertools.pairwise(known)):
-        return known
+    present = [time for time in times if time is not None]
+    if len(present) == len(times) and all(a < b for a, b in itertools.pairwise(present)):
+        return present
     rate = stream.average_rate or stream.guessed_rate or stream.base_rate or Fraction(25)
     unit = Fraction(stream.time_base or Fraction(1, 1000))
     return [round(i / rate / unit) for i in range(len(times))]
 
 
-def _checked_index(stream: Any, times: Sequence[int], keys: Sequence[int], seekable: bool) -> VideoIndex:
+def _build_index(stream: Any, times: Sequence[int], keys: Sequence[int], seekable: bool) -> VideoIndex:
     context = stream.codec_context
     unit = Fraction(stream.time_base or Fraction(1, 1000))
     return VideoIndex(tuple(times), tuple(keys), unit, context.width, context.height, seekable)
@@ -184,7 +184,7 @@ class _VideoStream:
 
         A frame isn't intact if FFmpeg marks it as corrupt, or if it is between damage and the next keyframe.
         """
-        failed, skipped, is_whole = 0, None, True
+        failed, skipped, is_intact = 0, None, True
         for packet in self._packets():
             skip = packet.pts is not None and packet.pts < self.target_time
             if skip is not skipped:
@@ -194,13 +194,13 @@ class _VideoStream:
                 frames = packet.decode()
                 failed = 0
             except self._av.FFmpegError:
-                frames, is_whole = [], False
+                frames, is_intact = [], False
                 failed += 1
-            if failed > _DAMAGED:
+            if failed > _MAX_FAILURES:
                 return
             for frame in frames:
-                is_whole = (is_whole or frame.key_frame) and not frame.is_corrupt
-                yield frame, is_whole
+                is_intact = (is_intact or frame.key_frame) and not frame.is_corrupt
+                yield frame, is_intact
 
     def _packets(self) -> Iterator[Any]:
         packets = self._container.demux(self._stream)
@@ -215,7 +215,7 @@ class _VideoStream:
 _QUARTERS = {(1, 0): 0, (0, -1): 1, (-1, 0): 2, (0, 1): 3}  # direction of the x axis: counterclockwise quarter turns
 
 
-def _turn_of(frame: Any) -> tuple[int, bool]:
+def _find_turn(frame: Any) -> tuple[int, bool]:
     """Return how to turn a frame: counterclockwise quarter turns, and whether to mirror the frame first.
 
     The container stores a single display matrix for all frames. Angles that are not quarter turns are ignored.
@@ -228,7 +228,7 @@ def _turn_of(frame: Any) -> tuple[int, bool]:
     return 0, False
 
 
-def _stream(container: Any, source: str | Tensor) -> Any:
+def _select_stream(container: Any, source: str | Tensor) -> Any:
     stream = container.streams.best("video")
     if stream is None or stream.codec_context is None:
         raise ValueError("the file contains no video stream that can be decoded")
@@ -267,7 +267,7 @@ class VideoDecoder:
         self._media: Media | None = None
         self._container: Any = None  # the container of `_media`
         self._stream: Any = None
-        self._decoding: _VideoStream | None = None
+        self._decode_stream: _VideoStream | None = None
         self._ahead: Iterator[tuple[Any, bool]] = iter(())
         self._last: tuple[int, Any] | None = None  # index of the last decoded frame, and the frame
         self._has_decoded = self._is_complete = self._is_damaged = False
@@ -293,7 +293,7 @@ class VideoDecoder:
     def _open(self) -> None:
         self._media = open_media(self._av, self._source)
         self._container = self._media.container
-        self._stream = _stream(self._container, self._source)
+        self._stream = _select_stream(self._container, self._source)
 
     @contextmanager
     def _named_errors(self) -> Iterator[None]:
@@ -302,7 +302,7 @@ class VideoDecoder:
             yield
         except media_errors(self._av) as error:
             self.close()
-            raise failure(self._source, error, "video") from None
+            raise build_error(self._source, error, "video") from None
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -312,7 +312,7 @@ class VideoDecoder:
         """
         if self._turn is None:
             with self._named_errors():
-                self._frame(0)
+                self._decode_frame(0)
         height, width = self._index.height, self._index.width
         return (width, height, 3) if self._turn is not None and self._turn[0] % 2 else (height, width, 3)
 
@@ -325,7 +325,7 @@ class VideoDecoder:
         """Close the file."""
         if self._media is not None:
             self._media.close()
-        self._media, self._container, self._stream, self._decoding = None, None, None, None
+        self._media, self._container, self._stream, self._decode_stream = None, None, None, None
         self._ahead, self._last = iter(()), None
         self._has_decoded = False
 
@@ -339,58 +339,58 @@ class VideoDecoder:
         Raises:
             DecodeError: A frame cannot be decoded.
         """
-        places: dict[int, list[int]] = {}
-        for place, frame in enumerate(frames):
-            places.setdefault(frame, []).append(place)
+        positions: dict[int, list[int]] = {}
+        for position, frame in enumerate(frames):
+            positions.setdefault(frame, []).append(position)
         with self._named_errors():
-            if places:
-                self._frame(min(places))  # determines the shape of all frames
+            if positions:
+                self._decode_frame(min(positions))  # determines the shape of all frames
             pixels = torch.empty((len(frames), *self.shape), dtype=torch.uint8) if out is None else out
-            for frame in sorted(places):
-                first, *others = places[frame]
-                self._convert(self._frame(frame), pixels[first])
-                for place in others:
-                    pixels[place] = pixels[first]
+            for frame in sorted(positions):
+                first, *duplicates = positions[frame]
+                self._convert(self._decode_frame(frame), pixels[first])
+                for position in duplicates:
+                    pixels[position] = pixels[first]
         return pixels
 
-    def _frame(self, number: int) -> Any:
+    def _decode_frame(self, frame_index: int) -> Any:
         """Return a frame before color conversion and rotation."""
-        if self._last is not None and self._last[0] == number:
+        if self._last is not None and self._last[0] == frame_index:
             return self._last[1]
-        for go_there in self._ways(number):
-            go_there()
-            frame = self._decode_up_to(number)
+        for seek in self._seek_attempts(frame_index):
+            seek()
+            frame = self._decode_up_to(frame_index)
             if frame is not None:
-                self._turn = self._turn or _turn_of(frame)
+                self._turn = self._turn or _find_turn(frame)
                 return frame
         self._is_damaged = True
         name = self._source if isinstance(self._source, str) else "video"
-        seconds = self._index.seconds(number)
-        raise DecodeError(f"{name}: frame {number} at {seconds:.3f} s is damaged, or depends on a damaged frame")
+        seconds = self._index.seconds(frame_index)
+        raise DecodeError(f"{name}: frame {frame_index} at {seconds:.3f} s is damaged, or depends on a damaged frame")
 
-    def _ways(self, number: int) -> Iterator[Callable[[], None]]:
+    def _seek_attempts(self, frame_index: int) -> Iterator[Callable[[], None]]:
         """Yield functions that move the decoder to positions before the frame, the nearest position first."""
-        if self._lies_ahead(number):
+        if self._is_ahead(frame_index):
             yield lambda: None
         if self._index.seekable:
             keys = self._index.keys
-            place = bisect.bisect_right(keys, self._index.times[number])
-            for key in reversed(keys[max(place - 2, 0) : place]):
+            next_key = bisect.bisect_right(keys, self._index.times[frame_index])
+            for key in reversed(keys[max(next_key - 2, 0) : next_key]):
                 yield functools.partial(self._seek, key)
         yield functools.partial(self._restart, complete=True)
 
-    def _lies_ahead(self, number: int) -> bool:
+    def _is_ahead(self, frame_index: int) -> bool:
         """Return whether to decode ahead from the current position instead of seeking.
 
         A seek may be slower, or the video may not be seekable.
         """
-        if self._container is None or self._last is None or number <= self._last[0]:
+        if self._container is None or self._last is None or frame_index <= self._last[0]:
             return False
-        if not self._index.seekable or number - self._last[0] <= _NEAR:
+        if not self._index.seekable or frame_index - self._last[0] <= _MAX_AHEAD:
             return True
         times, keys = self._index.times, self._index.keys
-        key = keys[max(bisect.bisect_right(keys, times[number]) - 1, 0)]
-        return bisect.bisect_left(times, key) - self._last[0] <= _NEAR
+        key = keys[max(bisect.bisect_right(keys, times[frame_index]) - 1, 0)]
+        return bisect.bisect_left(times, key) - self._last[0] <= _MAX_AHEAD
 
     def _seek(self, key: int) -> None:
         first = self._index.times[0]
@@ -425,59 +425,59 @@ class VideoDecoder:
         self._begin(complete)
 
     def _begin(self, complete: bool = False) -> None:
-        self._decoding = _VideoStream(self._av, self._container, self._stream)
-        self._ahead, self._last, self._count = self._decoding.frames(), None, 0
+        self._decode_stream = _VideoStream(self._av, self._container, self._stream)
+        self._ahead, self._last, self._count = self._decode_stream.frames(), None, 0
         self._is_complete = complete or not self._index.seekable
 
-    def _decode_up_to(self, number: int) -> Any:
+    def _decode_up_to(self, frame_index: int) -> Any:
         """Decode up to a frame and return it; return None if the frame is missing or not intact."""
-        assert self._decoding is not None
+        assert self._decode_stream is not None
         # If the file is damaged, don't skip any frames: damage in a skipped frame would not be detected.
-        whole = self._is_complete or self._is_damaged
-        self._decoding.target_time = -math.inf if whole else self._index.times[number]
-        for frame, is_whole in self._ahead:
+        decode_all = self._is_complete or self._is_damaged
+        self._decode_stream.target_time = -math.inf if decode_all else self._index.times[frame_index]
+        for frame, is_intact in self._ahead:
             self._has_decoded = True
-            place = self._place_of(frame)
-            if place is None:
+            index = self._find_index(frame)
+            if index is None:
                 continue
-            self._is_damaged = self._is_damaged or not is_whole
-            self._last = (place, frame) if is_whole else None
-            if place >= number:
-                return frame if place == number and is_whole else None
+            self._is_damaged = self._is_damaged or not is_intact
+            self._last = (index, frame) if is_intact else None
+            if index >= frame_index:
+                return frame if index == frame_index and is_intact else None
         return None
 
-    def _place_of(self, frame: Any) -> int | None:
+    def _find_index(self, frame: Any) -> int | None:
         """Return the index of a decoded frame; None if `VideoIndex.times` doesn't contain the frame."""
         if not self._index.seekable:
             self._count += 1
             return self._count - 1
-        time = _shown_at(frame)
+        time = _frame_time(frame)
         if time is None:
             return None
-        place = bisect.bisect_left(self._index.times, time)
-        return place if place < len(self._index) and self._index.times[place] == time else None
+        index = bisect.bisect_left(self._index.times, time)
+        return index if index < len(self._index) and self._index.times[index] == time else None
 
-    def _convert(self, frame: Any, place: Tensor) -> None:
-        picture = self._reformatter.reformat(
+    def _convert(self, frame: Any, out: Tensor) -> None:
+        converted = self._reformatter.reformat(
             frame,
             self._index.width,
             self._index.height,
-            self._format if self._format != "rgb24" else self._way_to_rgb(frame),
+            self._format if self._format != "rgb24" else self._choose_rgb_format(frame),
             interpolation=self._flags,
             **self._threads,
         )
-        name = picture.format.name
+        name = converted.format.name
         axes = (self._index.width, 3) if name == "rgb24" else (self._index.width,)
-        planes = [_rows(plane, axes) for plane in picture.planes]
+        planes = [_plane_rows(plane, axes) for plane in converted.planes]
         if self._turn:
             planes = [_rotate(plane, *self._turn) for plane in planes]
         if name == "rgb24":
-            np.copyto(place.numpy(), planes[0])
+            np.copyto(out.numpy(), planes[0])
         else:
             order = (2, 0, 1) if name == "gbrp" else (0, 1, 2)
-            _interleave([planes[i] for i in order], place.numpy())
+            _interleave([planes[i] for i in order], out.numpy())
 
-    def _way_to_rgb(self, frame: Any) -> str:
+    def _choose_rgb_format(self, frame: Any) -> str:
         """Return the fastest FFmpeg format whose values are bit-identical to ``rgb24``.
 
         With exact rounding, FFmpeg is fast only if the output is separate planes (``gbrp``). For odd heights, chroma
@@ -485,19 +485,19 @@ class VideoDecoder:
         this function is ``rgb24``.
         """
         index = self._index
-        plain = self._flags == _EXACT and frame.format.name in _SAME_IN_PLANES
-        same = (frame.width, frame.height) == (index.width, index.height)
-        return "gbrp" if plain and same and index.height % 2 == 0 else "rgb24"
+        is_exact = self._flags == _EXACT and frame.format.name in _PLANAR_FORMATS
+        has_same_size = (frame.width, frame.height) == (index.width, index.height)
+        return "gbrp" if is_exact and has_same_size and index.height % 2 == 0 else "rgb24"
 
 
 def _rotate(plane: Any, quarters: int, is_mirrored: bool) -> Any:
     return np.rot90(plane[:, ::-1] if is_mirrored else plane, quarters)
 
 
-def _rows(plane: Any, axes: tuple[int, ...]) -> Any:
+def _plane_rows(plane: Any, axes: tuple[int, ...]) -> Any:
     """Return the rows of a plane, ``(height, *axes)``, without FFmpeg's padding."""
-    lines = np.frombuffer(plane, np.uint8).reshape(plane.height, plane.line_size)
-    return lines[:, : math.prod(axes)].reshape(plane.height, *axes)
+    rows = np.frombuffer(plane, np.uint8).reshape(plane.height, plane.line_size)
+    return rows[:, : math.prod(axes)].reshape(plane.height, *axes)
 
 
 def _interleave(planes: Sequence[Any], out: Any) -> None:

@@ -88,11 +88,11 @@ def read_clip(decoder: VideoDecoder, frames: Sequence[int], fill: Tensor, out: T
     Returns:
         ``(F, H, W, 3)`` uint8.
     """
-    inside = [frame for frame in frames if frame >= 0]
-    if len(inside) == len(frames):
+    present = [frame for frame in frames if frame >= 0]
+    if len(present) == len(frames):
         return decoder.read(frames, out)
-    shown = decoder.read(inside)
+    decoded = decoder.read(present)
     clip = fill.expand(len(frames), *decoder.shape).clone() if out is None else out.copy_(fill)
-    if inside:
-        clip[[i for i, frame in enumerate(frames) if frame >= 0]] = shown
+    if present:
+        clip[[i for i, frame in enumerate(frames) if frame >= 0]] = decoded
     return clip

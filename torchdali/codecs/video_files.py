@@ -14,7 +14,7 @@ from torchdali.errors import DecodeError
 
 __all__ = ["VideoFiles", "index_file"]
 
-_OPEN = 8  # maximum number of idle decoders that stay open
+_MAX_IDLE = 8  # maximum number of idle decoders that stay open
 
 
 def index_file(path: str) -> VideoIndex:
@@ -31,7 +31,7 @@ def index_file(path: str) -> VideoIndex:
 
 
 @functools.lru_cache(maxsize=65536)
-def _index_file(path: str, size: int, changed: int) -> VideoIndex:
+def _index_file(path: str, size: int, modified: int) -> VideoIndex:
     return index_video(path)
 
 
@@ -55,7 +55,7 @@ class VideoFiles:
     @contextmanager
     def lend(self, path: str) -> Iterator[VideoDecoder]:
         """Provide a decoder of a file for a ``with`` block. If the block raises an exception, the decoder is closed."""
-        decoder = self._take(path) or VideoDecoder(
+        decoder = self._pop_idle(path) or VideoDecoder(
             path, index_file(path), color=self._color, fast=self._fast, upright=self._upright
         )
         try:
@@ -63,19 +63,19 @@ class VideoFiles:
         except BaseException:
             decoder.close()
             raise
-        self._give_back(path, decoder)
+        self._return_idle(path, decoder)
 
-    def _take(self, path: str) -> VideoDecoder | None:
+    def _pop_idle(self, path: str) -> VideoDecoder | None:
         with self._lock:
-            for place, (name, decoder) in enumerate(self._idle):
+            for index, (name, decoder) in enumerate(self._idle):
                 if name == path:
-                    del self._idle[place]
+                    del self._idle[index]
                     return decoder
         return None
 
-    def _give_back(self, path: str, decoder: VideoDecoder) -> None:
+    def _return_idle(self, path: str, decoder: VideoDecoder) -> None:
         with self._lock:
             self._idle.append((path, decoder))
-            oldest = self._idle.pop(0)[1] if len(self._idle) > _OPEN else None
+            oldest = self._idle.pop(0)[1] if len(self._idle) > _MAX_IDLE else None
         if oldest is not None:
             oldest.close()

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from torchdali import fn
-from torchdali.codecs.images import ENDINGS
+from torchdali.codecs.images import EXTENSIONS
 from torchdali.containers._index import Progress
 from torchdali.formats import lmdb, npy, recordio, tar, tfrecord
 from torchdali.formats.remote import Remote
@@ -19,7 +19,7 @@ from torchdali.formats.urls import is_url, redact
 
 __all__ = ["IMAGES", "Problem", "check"]
 
-IMAGES = frozenset(ENDINGS)
+IMAGES = frozenset(EXTENSIONS)
 
 
 class Problem(NamedTuple):

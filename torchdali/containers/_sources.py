@@ -137,7 +137,7 @@ def _open_folder(path: str) -> SampleSource:
     filters = [f"[!.]{pattern}" for pattern in IMAGE_AND_AUDIO]
     try:
         options = {"file_filters": filters, "dir_filters": ["[!.]*"], "dont_use_mmap": True}
-        dataset = lookup("readers.file").body(file_root=path, **options)
+        dataset = lookup("readers.file").implementation(file_root=path, **options)
     except RuntimeError as error:
         if not str(error).startswith("no files found"):
             raise

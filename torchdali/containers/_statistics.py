@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from torchdali.codecs.images import ENDINGS, FORMATS, OTHER_ENDINGS, decode, peek_header
+from torchdali.codecs.images import EXTENSIONS, FORMATS, OTHER_EXTENSIONS, decode, peek_header
 from torchdali.containers._check import Problem
 from torchdali.containers._index import Progress
 
@@ -151,10 +151,10 @@ def statistics(root: str | os.PathLike[str], threads: int = 4, progress: Progres
     """
     root = os.fspath(root)
     names = list(_visible_files(root))
-    paths = [name for name in names if name.lower().endswith(ENDINGS)]
+    paths = [name for name in names if name.lower().endswith(EXTENSIONS)]
     if not paths:
-        raise RuntimeError(f"{root} must contain images ({', '.join(sorted(ENDINGS))})")
-    summary = _Summary(root, [name for name in names if name.lower().endswith(OTHER_ENDINGS)])
+        raise RuntimeError(f"{root} must contain images ({', '.join(sorted(EXTENSIONS))})")
+    summary = _Summary(root, [name for name in names if name.lower().endswith(OTHER_EXTENSIONS)])
     with ThreadPoolExecutor(threads) as pool:
         for first in range(0, len(paths), _MAX_QUEUED):
             for count, image in enumerate(pool.map(_examine, paths[first : first + _MAX_QUEUED]), first + 1):
@@ -236,4 +236,4 @@ def _min_median_max(sides: Sequence[int]) -> tuple[int, int, int]:
 
 def _is_misnamed(image: _ImageStatistics) -> bool:
     format = FORMATS.get(image.format)
-    return format is not None and not image.path.lower().endswith(format.endings)
+    return format is not None and not image.path.lower().endswith(format.extensions)

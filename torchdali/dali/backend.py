@@ -241,7 +241,7 @@ class OpSchema:
 
     def Dox(self) -> str:
         """Return the operator's docstring."""
-        return self._operator.body.__doc__ or ""
+        return self._operator.implementation.__doc__ or ""
 
     def MinNumInput(self) -> int:
         """Return the minimum number of inputs."""
@@ -257,7 +257,7 @@ class OpSchema:
 
     def GetSupportedLayouts(self, index: int, /) -> list[str]:
         """Return the layouts that an input may have; an empty list means any layout."""
-        return list(self._schema.input(index).takes.layouts)
+        return list(self._schema.input(index).constraints.layouts)
 
     def GetSupportedBackends(self) -> list[str]:
         """Return the devices that the operator runs on: ``"cpu"``, ``"gpu"`` or ``"mixed"``."""

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from torchdali.calls.dispatch import CheckedCall, record
-from torchdali.calls.results import check_form
+from torchdali.calls.results import check_uniform
 from torchdali.declaration.registry import Operator
 from torchdali.errors import locate_error, note
 from torchdali.execute.bad_samples import BadSamples
@@ -388,7 +388,7 @@ class DebugRun(Executor):
     ) -> TensorList:
         """Create the batch of a reader's output. An error names the record that caused it."""
         try:
-            check_form(column)
+            check_uniform(column)
         except RuntimeError as error:
             sample, reason = missing_output(reader.dataset, keys.records.tolist(), output) or (None, "")
             full_error = RuntimeError(f"{reason}; {error}") if reason else error

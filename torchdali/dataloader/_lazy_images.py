@@ -20,7 +20,7 @@ from PIL import Image
 from PIL.JpegImagePlugin import JpegImageFile
 from torch import Tensor
 
-from torchdali.ops._pictures import STORED, ImageProgram, ImageSource, TensorConversion, is_refused
+from torchdali.ops._pictures import STORED, ImageProgram, ImageSource, TensorConversion, exceeds_pillow_limit
 
 __all__ = ["convert_image", "convert_tensor", "make_lazy"]
 
@@ -109,7 +109,7 @@ class LazyImage(Image.Image):
         if deferred is not None:
             left, top, right, bottom = map(int, box)
             program = deferred.program.crop(top, left, bottom - top, right - left)
-            if program is not None and not is_refused(*program.size):
+            if program is not None and not exceeds_pillow_limit(*program.size):
                 return self._record(deferred, program, methodcaller("crop", box))
         return self._decode().crop(box)
 
@@ -119,7 +119,7 @@ class LazyImage(Image.Image):
         deferred = self._defer() if is_supported and _are_integers(size, 2) else None
         if deferred is not None:
             program = deferred.program.resize(int(size[1]), int(size[0]), _FILTERS[resample])
-            if program is not None and not is_refused(*program.size):
+            if program is not None and not exceeds_pillow_limit(*program.size):
                 return self._record(deferred, program, methodcaller("resize", size, resample))
         return self._decode().resize(size, resample, box, reducing_gap)
 

@@ -14,13 +14,13 @@ import torch
 from torchdali.kernels.memory import SharedBuffer
 
 __all__ = [
-    "MOST_BYTES",
+    "MAX_CHUNK_BYTES",
     "Arguments",
     "ChunkResults",
     "Column",
-    "EncodedBody",
+    "EncodedImplementation",
     "argument_names",
-    "each_of",
+    "split_arguments",
     "per_sample",
     "shape_values",
     "truth",
@@ -163,8 +163,8 @@ def shape_values(value: Any, axes: int | None, name: str, sample: int | None = N
 
 
 def _misshapen(name: str, axes: int, shape: tuple[int, ...], sample: int | None = None) -> RuntimeError:
-    place = "" if sample is None else f" of sample {sample}"
-    value = f"the value{place} has the shape {tuple(shape)}"
+    suffix = "" if sample is None else f" of sample {sample}"
+    value = f"the value{suffix} has the shape {tuple(shape)}"
     if not axes:
         return RuntimeError(f"argument {name!r} must be one number per sample, but {value}")
     return RuntimeError(
@@ -178,11 +178,11 @@ def per_sample(value: Any, size: int) -> Sequence[Any]:
     return value.values if isinstance(value, Column) else [value] * size
 
 
-def each_of(arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
+def split_arguments(arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return one dictionary of arguments per sample. If no argument is a `Column`, return only one dictionary."""
-    drawn = {k: v for k, v in arguments.items() if isinstance(v, Column)}
-    rows = zip(*drawn.values(), strict=True)
-    return [{**arguments, **dict(zip(drawn, row, strict=True))} for row in rows] if drawn else [dict(arguments)]
+    columns = {k: v for k, v in arguments.items() if isinstance(v, Column)}
+    rows = zip(*columns.values(), strict=True)
+    return [{**arguments, **dict(zip(columns, row, strict=True))} for row in rows] if columns else [dict(arguments)]
 
 
 class Arguments:
@@ -198,8 +198,8 @@ class Arguments:
 
     __slots__ = ("_passed", "_values")
 
-    def __init__(self, defaults: Mapping[str, Any], passed: Mapping[str, Any], others: Mapping[str, Any]) -> None:
-        self._passed, self._values = passed, {**defaults, **passed, **others}
+    def __init__(self, defaults: Mapping[str, Any], passed: Mapping[str, Any], extras: Mapping[str, Any]) -> None:
+        self._passed, self._values = passed, {**defaults, **passed, **extras}
 
     def __getattr__(self, name: str) -> Any:
         return self._values[name]
@@ -217,7 +217,7 @@ def argument_names(function: Callable[..., Any]) -> frozenset[str]:
     return frozenset(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
 
 
-MOST_BYTES = 1 << 22
+MAX_CHUNK_BYTES = 1 << 22
 """Largest number of bytes that a batched implementation processes in one call: about the size of the CPU's cache."""
 
 
@@ -233,7 +233,7 @@ class ChunkResults(NamedTuple):
     skipped: Sequence[int] = ()
 
 
-class EncodedBody(Protocol):
+class EncodedImplementation(Protocol):
     """A batched implementation for encoded samples, for example image files."""
 
     def __call__(
@@ -255,8 +255,8 @@ class EncodedBody(Protocol):
             out: Memory ``(N, ...)`` for results that have this shape; None if there is no memory.
             rngs: Random numbers of each sample; None if the operator isn't random.
             values: For each per-sample argument, one value per sample.
-            buffer: Memory for the other results. For an image that the device will decode, the method stores the encoded
-                bytes with ``buffer.share``.
+            buffer: Memory for the other results. For an image that the device will decode, the method stores the
+                encoded bytes with ``buffer.share``.
         """
         ...
 

@@ -27,43 +27,43 @@ def sections(doc: str) -> dict[str, str]:
 
 def descriptions(operator: Operator) -> dict[str, str]:
     """Return a dictionary that maps the name of each input and argument of an operator to its description."""
-    own = _parse_arguments(sections(inspect.getdoc(operator.body) or "").get("Args", ""))
+    own = _parse_arguments(sections(inspect.getdoc(operator.implementation) or "").get("Args", ""))
     seed = {"seed": "Seed of the random numbers; derived from the pipeline's seed by default."}
-    return seed | _shared_docs(operator) | own
+    return seed | _collect_shared(operator) | own
 
 
 def help_text(operator: Operator) -> str:
     """Return an operator's docstring, with texts for all arguments, including the arguments of shared functions."""
-    texts = sections(inspect.getdoc(operator.body) or "")
-    said = descriptions(operator)
+    texts = sections(inspect.getdoc(operator.implementation) or "")
+    argument_texts = descriptions(operator)
     names = [each.name for each in operator.schema.inputs]
     names += sorted(a.name for a in operator.schema.arguments.values() if not a.hidden)
     parts = [texts.pop("")]
     texts.pop("Args", None)
-    known = [name for name in names if said.get(name)]
-    if known:
-        parts.append("Args:\n" + "\n".join(_item(name, said[name]) for name in known))
+    described = [name for name in names if argument_texts.get(name)]
+    if described:
+        parts.append("Args:\n" + "\n".join(_format_item(name, argument_texts[name]) for name in described))
     parts += [f"{title}:\n{text.rstrip()}" for title, text in texts.items()]
     return "\n\n".join(parts) + "\n"
 
 
 @functools.cache
-def _item(name: str, text: str) -> str:
+def _format_item(name: str, text: str) -> str:
     return textwrap.fill(
         f"{name}: {text}", _WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 8,
         break_long_words=False, break_on_hyphens=False,
     )  # fmt: skip
 
 
-def _shared_docs(operator: Operator) -> dict[str, str]:
+def _collect_shared(operator: Operator) -> dict[str, str]:
     texts: dict[str, str] = {}
     for source in operator.schema.shared:
-        texts |= _said_by(source)
+        texts |= _read_descriptions(source)
     return texts
 
 
 @functools.cache
-def _said_by(source: Callable[..., Any]) -> dict[str, str]:
+def _read_descriptions(source: Callable[..., Any]) -> dict[str, str]:
     doc = sections(inspect.getdoc(source) or "")
     return _parse_arguments(doc.get("Args", "") or doc.get("Attributes", ""))
 

@@ -66,17 +66,17 @@ class Narrowing:
 
     Attributes:
         edit: Function of the constants that returns the edit, or None if the operator needs pixels.
-        takes: Names of the constants with which the operator can edit programs.
-        varies: Names of the per-sample arguments with which the operator can edit programs.
+        arguments: Names of the constants with which the operator can edit programs.
+        per_sample: Names of the per-sample arguments with which the operator can edit programs.
     """
 
     edit: Callable[[Mapping[str, Any]], Edit | None]
-    takes: frozenset[str]
-    varies: frozenset[str]
+    arguments: frozenset[str]
+    per_sample: frozenset[str]
 
-    def suits(self, constants: Collection[str], per_sample: Collection[str]) -> bool:
+    def supports(self, constants: Collection[str], per_sample: Collection[str]) -> bool:
         """Return whether the operator can edit programs if a call passes arguments with these names."""
-        return self.takes.issuperset(constants) and self.varies.issuperset(per_sample)
+        return self.arguments.issuperset(constants) and self.per_sample.issuperset(per_sample)
 
 
 @dataclass(frozen=True)

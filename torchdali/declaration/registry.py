@@ -105,7 +105,7 @@ class OperatorFunction(Protocol[P, R]):
     A call with tensors or `TensorList`s runs immediately; a call with `DataNode`s is recorded in the graph.
 
     Attributes:
-        body: The declared function. It can be called directly, without checks and conversions.
+        implementation: The declared function. It can be called directly, without checks and conversions.
     """
 
     __name__: str
@@ -114,7 +114,7 @@ class OperatorFunction(Protocol[P, R]):
     operator: Operator
 
     @property
-    def body(self) -> Callable[P, R]: ...
+    def implementation(self) -> Callable[P, R]: ...
 
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
@@ -131,16 +131,17 @@ class Operator:
     Attributes:
         name: Dotted name in `fn`.
         class_name: Name in `ops`.
-        kind: ``sample`` (`body` processes one sample), ``batch`` (`body` processes the whole batch), ``reader`` (`body`
-            returns a `datasets.Dataset`) or ``source`` (`body` returns a `BatchSource`).
+        kind: ``sample`` (`implementation` processes one sample), ``batch`` (`implementation` processes the whole
+            batch), ``reader`` (`implementation` returns a `datasets.Dataset`) or ``source`` (`implementation` returns a
+            `BatchSource`).
         schema: The schema, read from the signature.
         options: The options of the decorator.
         metadata: For a reader, the number of outputs that `datasets.Dataset.metadata` returns. These outputs come after
             the outputs that `read` returns.
         writes: True for a reader whose dataset's `read` accepts ``out``; see `datasets.Dataset`.
-        instead: If the operator is deprecated, the replacement's name.
+        replacement: If the operator is deprecated, the replacement's name.
         chunks: Maps each ``form`` of `decorators.chunk` to the batched implementation.
-        takes: Maps each ``form`` to the arguments that the batched implementation accepts per sample.
+        chunk_arguments: Maps each ``form`` to the arguments that the batched implementation accepts per sample.
         allocates: See `decorators.chunk`.
         only_on_devices: See `decorators.chunk`.
         narrowing: How the operator changes the decoding of an image; None if the operator needs pixels.
@@ -150,14 +151,14 @@ class Operator:
     name: str
     class_name: str
     kind: str
-    body: Callable[..., Any]
+    implementation: Callable[..., Any]
     schema: Schema
     options: OperatorOptions
     metadata: int = 0
     writes: bool = False
-    instead: str = ""
+    replacement: str = ""
     chunks: dict[str, Callable[..., Any]] = field(default_factory=dict)
-    takes: dict[str, frozenset[str]] = field(default_factory=dict)
+    chunk_arguments: dict[str, frozenset[str]] = field(default_factory=dict)
     allocates: bool = False
     only_on_devices: bool = False
     narrowing: Narrowing | None = None
@@ -171,7 +172,7 @@ class Operator:
     @property
     def is_ours(self) -> bool:
         """True if this package declares the operator; False for the user's operators."""
-        return is_ours(self.body)
+        return is_ours(self.implementation)
 
     def has(self, *marks: Mark) -> bool:
         """Return True if the operator has at least one of the marks; see `OperatorOptions`."""
@@ -201,14 +202,14 @@ class Operator:
         The result is None if the number may vary, or if the values are indices of samples.
         """
         argument = self.schema.arguments.get(name)  # None in a fused operator, where the arguments have other names
-        return None if argument is None or argument.of_samples else argument.axes
+        return None if argument is None or argument.has_sample_indices else argument.axes
 
     def is_per_frame(self, name: str, layout: str) -> bool:
         """Return whether the argument accepts one value per frame and the layout begins with frames."""
         argument = self.schema.arguments.get(name)  # None if the name belongs to a condition
         return layout[:1] == "F" and argument is not None and argument.edge != "sample"
 
-    def chosen(self, constants: Mapping[str, Any]) -> Operator:
+    def select_variant(self, constants: Mapping[str, Any]) -> Operator:
         """Return the operator that runs a call with these constants: a variant of this operator, or this operator."""
         name = self.options.variant(constants) if self.options.variant is not None else None
         return registry[name] if name else self

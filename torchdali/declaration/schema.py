@@ -43,13 +43,14 @@ import numpy as np
 import torch
 
 from torchdali import rng as _rng
-from torchdali.declaration.batching import Arguments, Column, each_of, per_sample
+from torchdali.declaration.batching import Arguments, Column, per_sample, split_arguments
 from torchdali.tensors import TensorList, dtypes
 
 __all__ = [
     "STATE", "AllFrames", "Argument", "Arguments", "BatchOutput", "BatchSize", "Choices", "Column", "DType", "Data",
     "FilePath", "Image", "InputSpec", "Layout", "ListOrMatrix", "Out", "OutputCount", "PerFrame", "PerSample",
-    "SampleIndices", "Schema", "Takes", "each_of", "one_of", "per_sample", "plain_list", "shares", "split", "to_dtype",
+    "SampleIndices", "Schema", "InputConstraints", "split_arguments", "one_of", "per_sample", "plain_list", "shares",
+    "split", "to_dtype",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -70,7 +71,7 @@ class PerSampleMark:
 
 
 @dataclass(frozen=True)
-class Takes:
+class InputConstraints:
     """Layouts and dtypes that an input accepts.
 
     Args:
@@ -78,9 +79,9 @@ class Takes:
             of these layouts that has as many letters as the input has axes.
         dtypes: Allowed dtypes; empty for any dtype.
         channel_last: True to move the channel axis to the end for the implementation, and back in the result.
-        names: True if an assumed layout also becomes the layout of the outputs, as in DALI's image operators.
-        repeats: True to repeat a sample without frames if an argument has one value per frame. The output then has one
-            frame per value.
+        sets_layout: True if an assumed layout also becomes the layout of the outputs, as in DALI's image operators.
+        repeats_samples: True to repeat a sample without frames if an argument has one value per frame. The output then
+            has one frame per value.
         every_axis: True if the implementation processes all axes in the same way if the layout is unset, including the
             last axis.
     """
@@ -88,8 +89,8 @@ class Takes:
     layouts: tuple[str, ...] = ()
     dtypes: tuple[torch.dtype, ...] = ()
     channel_last: bool = False
-    names: bool = True
-    repeats: bool = False
+    sets_layout: bool = True
+    repeats_samples: bool = False
     every_axis: bool = False
 
 
@@ -106,20 +107,20 @@ def one_of(*tables: Iterable[Any]) -> Choices:
 
 
 @dataclass(frozen=True)
-class _Shares:
+class _SharedArguments:
     source: Callable[..., Any]
 
 
-def shares(source: Callable[..., Any]) -> _Shares:
+def shares(source: Callable[..., Any]) -> _SharedArguments:
     """Mark a parameter ``**name`` that represents a function's keyword-only arguments or a dataclass's fields."""
-    return _Shares(source)
+    return _SharedArguments(source)
 
 
 PerSample: TypeAlias = Annotated[T, PerSampleMark("sample")]
 PerFrame: TypeAlias = Annotated[T, PerSampleMark("frame")]
 AllFrames: TypeAlias = Annotated[T, PerSampleMark("frames")]
-Data: TypeAlias = Annotated[torch.Tensor, Takes()]
-Image: TypeAlias = Annotated[torch.Tensor, Takes(IMAGE_LAYOUTS, channel_last=True)]
+Data: TypeAlias = Annotated[torch.Tensor, InputConstraints()]
+Image: TypeAlias = Annotated[torch.Tensor, InputConstraints(IMAGE_LAYOUTS, channel_last=True)]
 
 
 BatchOutput: TypeAlias = TensorList | Sequence[torch.Tensor] | torch.Tensor
@@ -165,7 +166,7 @@ class InputSpec:
     """One input of an operator."""
 
     name: str
-    takes: Takes
+    constraints: InputConstraints
     optional: bool = False
     variadic: bool = False
 
@@ -182,7 +183,7 @@ class Argument:
         hidden: True if the public signature doesn't contain the argument.
         axes: Number of axes of a value: 0 for a number, 1 for a list of numbers, 2 for `ListOrMatrix`; None if it may
             vary.
-        of_samples: True if values are indices of samples in the batch.
+        has_sample_indices: True if values are indices of samples in the batch.
         is_path: True if the argument is the location of data: a `FilePath`, or a list of `FilePath`.
     """
 
@@ -193,7 +194,7 @@ class Argument:
     annotation: Any
     hidden: bool = False
     axes: int | None = None
-    of_samples: bool = False
+    has_sample_indices: bool = False
     is_path: bool = False
 
     @property
@@ -201,7 +202,7 @@ class Argument:
         return self.default is REQUIRED
 
     @property
-    def shown(self) -> Any:
+    def dali_default(self) -> Any:
         """The default as DALI shows it: with DALI's data types, and floats rounded to six decimal places."""
         if isinstance(self.default, torch.dtype):
             return dtypes.from_torch_dtype(self.default)
@@ -219,9 +220,9 @@ class Schema:
     arguments: Mapping[str, Argument]
     outputs: int
     random: bool = False
-    wants_layout: bool = False
-    wants_out: bool = False
-    wants_size: bool = False
+    needs_layout: bool = False
+    accepts_out: bool = False
+    needs_size: bool = False
     deprecated: Mapping[str, str | None] = field(default_factory=dict)
     shared: tuple[Callable[..., Any], ...] = ()  # the arguments of `shares` in the signature
 
@@ -242,8 +243,8 @@ class Schema:
     @property
     def input_range(self) -> tuple[int, int]:
         """Smallest and largest allowed number of inputs."""
-        least = sum(not (i.optional or i.variadic) for i in self.inputs)
-        return least, 999 if self.variadic else len(self.inputs)
+        smallest = sum(not (i.optional or i.variadic) for i in self.inputs)
+        return smallest, 999 if self.variadic else len(self.inputs)
 
     def input(self, index: int) -> InputSpec:
         """Return the declaration of an input. All inputs in ``*inputs`` have the same declaration."""
@@ -251,11 +252,15 @@ class Schema:
 
     def check_inputs(self, inputs: Sequence[Any]) -> None:
         """Raise ValueError for a wrong number of inputs, and TypeError if a required input is None."""
-        count, (least, most) = len(inputs), self.input_range
-        if not least <= count <= most:
-            what = f"{least} input{'s' * (least != 1)}" if least == most else f"from {least} to {most} inputs"
-            hint = "; pass arguments by name" if count > most and self.arguments else ""
-            raise ValueError(f"operator {self.name!r} expects {what}, but received {count}{hint}")
+        count, (smallest, largest) = len(inputs), self.input_range
+        if not smallest <= count <= largest:
+            expected = (
+                f"{smallest} input{'s' * (smallest != 1)}"
+                if smallest == largest
+                else f"from {smallest} to {largest} inputs"
+            )
+            hint = "; pass arguments by name" if count > largest and self.arguments else ""
+            raise ValueError(f"operator {self.name!r} expects {expected}, but received {count}{hint}")
         for i, value in enumerate(inputs):
             if value is None and not self.input(i).optional:
                 raise TypeError(f"input {i} of operator {self.name!r} is None")
@@ -281,9 +286,9 @@ class Schema:
 
     def _unknown(self, name: str) -> str:
         names = [*self.arguments, *COMMON]
-        near = difflib.get_close_matches(name, names, 1) or [n for n in names if n[:5] == name[:5]]
-        takes = ", ".join(a.name for a in self.arguments.values() if not a.hidden)
-        hint = f'; did you mean "{near[0]}"?' if near else f"; it takes {takes}" if takes else ""
+        matches = difflib.get_close_matches(name, names, 1) or [n for n in names if n[:5] == name[:5]]
+        accepted = ", ".join(a.name for a in self.arguments.values() if not a.hidden)
+        hint = f'; did you mean "{matches[0]}"?' if matches else f"; it takes {accepted}" if accepted else ""
         # Use only double quotes: a KeyError shows its text as a literal, in which single quotes would be escaped.
         return f'argument "{name}" is not defined for operator "{self.name}"{hint}'
 
@@ -295,7 +300,9 @@ class Schema:
             else kinds(i.name, kinds.POSITIONAL_ONLY, default=None if i.optional else kinds.empty)
             for i in self.inputs
         ]  # fmt: skip
-        keyword = {a.name: (a.shown, _plain(a.annotation)) for a in self.arguments.values() if not a.hidden}
+        keyword = {
+            a.name: (a.dali_default, _remove_marks(a.annotation)) for a in self.arguments.values() if not a.hidden
+        }
         keyword |= {name: (default, Any) for name, default in COMMON.items()}
         keyword |= {"device": (None, "str | None"), "name": (None, "str | None")}
         params += [
@@ -305,21 +312,21 @@ class Schema:
         return inspect.Signature(params)
 
 
-def _plain(annotation: Any) -> Any:
+def _remove_marks(annotation: Any) -> Any:
     """Remove the marks from an annotation, for the public signature."""
     base, _, optional = split(annotation)
     return base | None if optional else base
 
 
-def read(body: Callable[..., Any], name: str, deprecated: Mapping[str, str | None]) -> Schema:
+def read(implementation: Callable[..., Any], name: str, deprecated: Mapping[str, str | None]) -> Schema:
     """Read the signature of an operator's implementation.
 
     Raises:
         TypeError: The signature isn't a valid schema.
     """
-    hints = _hints(body, name)
+    hints = _read_hints(implementation, name)
     signature = _Signature()
-    for parameter in inspect.signature(body).parameters.values():
+    for parameter in inspect.signature(implementation).parameters.values():
         _read_parameter(signature, parameter, hints.get(parameter.name, Any), name)
     if signature.random:
         signature.arguments["seed"] = Argument("seed", int, -1, None, int)
@@ -330,11 +337,11 @@ def read(body: Callable[..., Any], name: str, deprecated: Mapping[str, str | Non
     )  # fmt: skip
 
 
-def _hints(body: Callable[..., Any], name: str) -> dict[str, Any]:
+def _read_hints(implementation: Callable[..., Any], name: str) -> dict[str, Any]:
     try:
-        return typing.get_type_hints(body, include_extras=True)
+        return typing.get_type_hints(implementation, include_extras=True)
     except NameError as error:
-        code = body.__code__
+        code = implementation.__code__
         raise NameError(
             f"operator {name!r}: {error}, but an annotation of the operator's function uses this name; import it\n"
             f'  File "{code.co_filename}", line {code.co_firstlineno}'
@@ -360,12 +367,12 @@ class _Signature:
 def _read_parameter(signature: _Signature, parameter: inspect.Parameter, hint: Any, name: str) -> None:
     base, marks, optional = split(hint)
     if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL):
-        takes = next((m for m in marks if isinstance(m, Takes)), Takes())
+        constraints = next((m for m in marks if isinstance(m, InputConstraints)), InputConstraints())
         variadic = parameter.kind is parameter.VAR_POSITIONAL
-        signature.inputs.append(InputSpec(parameter.name, takes, optional, variadic))
+        signature.inputs.append(InputSpec(parameter.name, constraints, optional, variadic))
     elif parameter.kind is parameter.VAR_KEYWORD:
         for mark in marks:
-            if isinstance(mark, _Shares):
+            if isinstance(mark, _SharedArguments):
                 signature.shared.append(mark.source)
                 _read_shared(signature, mark.source)
     elif parameter.kind is not parameter.KEYWORD_ONLY:
@@ -382,25 +389,25 @@ def _read_parameter(signature: _Signature, parameter: inspect.Parameter, hint: A
     elif "out" in marks:
         signature.out = True
     else:
-        signature.arguments[parameter.name] = _argument(parameter, hint)
+        signature.arguments[parameter.name] = _read_argument(parameter, hint)
 
 
 def _read_shared(signature: _Signature, source: Callable[..., Any]) -> None:
-    for argument in _shared_arguments(source):
+    for argument in _read_shared_arguments(source):
         signature.arguments.setdefault(argument.name, argument)  # the operator's own declarations have priority
 
 
 @functools.cache
-def _shared_arguments(source: Callable[..., Any]) -> tuple[Argument, ...]:
+def _read_shared_arguments(source: Callable[..., Any]) -> tuple[Argument, ...]:
     hints = typing.get_type_hints(source.__init__ if inspect.isclass(source) else source, include_extras=True)
     return tuple(
-        _argument(parameter, hints.get(parameter.name, Any))
+        _read_argument(parameter, hints.get(parameter.name, Any))
         for parameter in inspect.signature(source).parameters.values()
         if parameter.kind is parameter.KEYWORD_ONLY or inspect.isclass(source)
     )
 
 
-def _argument(parameter: inspect.Parameter, hint: Any) -> Argument:
+def _read_argument(parameter: inspect.Parameter, hint: Any) -> Argument:
     base, marks, _ = split(hint)
     edge = next((m.per for m in marks if isinstance(m, PerSampleMark)), None)
     hidden = parameter.name.startswith("_")
@@ -458,18 +465,18 @@ def _converter(base: Any, marks: tuple[Any, ...]) -> Callable[[Any], Any]:
         return _to_path
     origin = typing.get_origin(base)
     if base in (float, int, bool):
-        return _scalar(base)
+        return _scalar_converter(base)
     if origin in (list, Sequence):
         (element,) = typing.get_args(base) or (Any,)
-        return _sequence(*split(element)[:2])
+        return _sequence_converter(*split(element)[:2])
     if inspect.isclass(base) and issubclass(base, IntEnum):
-        return _member(base)
+        return _enum_converter(base)
     if hasattr(base, "from_argument"):
         convert: Callable[[Any], Any] = base.from_argument
         return convert
     if base is str or (inspect.isclass(base) and issubclass(base, int)):
         return base
-    return _array if base is Any and any(isinstance(mark, PerSampleMark) for mark in marks) else _same
+    return _to_array if base is Any and any(isinstance(mark, PerSampleMark) for mark in marks) else _identity
 
 
 def to_dtype(value: Any) -> torch.dtype:
@@ -492,7 +499,7 @@ def to_dtype(value: Any) -> torch.dtype:
     )
 
 
-def _member(kind: type[IntEnum]) -> Callable[[Any], Any]:
+def _enum_converter(kind: type[IntEnum]) -> Callable[[Any], Any]:
     def convert(value: Any) -> Any:
         try:
             return kind(value)
@@ -507,13 +514,13 @@ def _to_path(value: Any) -> str:
     return os.fsdecode(value) if isinstance(value, os.PathLike) else str(value)
 
 
-def _same(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 
-def _scalar(kind: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _scalar_converter(kind: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def convert(value: Any) -> Any:
-        value = _elements(value)
+        value = _flatten(value)
         if isinstance(value, (list, tuple)):
             if len(value) != 1:
                 raise TypeError(f"expected one value, got {len(value)}")
@@ -525,7 +532,7 @@ def _scalar(kind: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return convert
 
 
-def _elements(value: Any) -> Any:
+def _flatten(value: Any) -> Any:
     """Return the elements of a tensor or array as a flat list. Return other values unchanged."""
     if isinstance(value, torch.Tensor):
         return value.reshape(-1).tolist()
@@ -534,27 +541,27 @@ def _elements(value: Any) -> Any:
     return value
 
 
-def _array(value: Any) -> Any:
+def _to_array(value: Any) -> Any:
     """Convert numbers to an array with its own memory, and a single number to a Python number."""
     if isinstance(value, (int, float)):
         return value
     if isinstance(value, (list, tuple)):
-        value = [_array(each) for each in value]
+        value = [_to_array(each) for each in value]
     elif isinstance(value, torch.Tensor):
         is_short = value.is_floating_point() and value.dtype != torch.float64  # NumPy lacks some short float types
         value = (value.float() if is_short else value).numpy(force=True)
     array = np.asarray(value)
-    own = array.astype(array.dtype.newbyteorder("="), order="C")  # because the user may change the original
-    return own if own.ndim else own.item()
+    copied = array.astype(array.dtype.newbyteorder("="), order="C")  # because the user may change the original
+    return copied if copied.ndim else copied.item()
 
 
-def _sequence(kind: Any, marks: tuple[Any, ...] = ()) -> Callable[[Any], list[Any]]:
-    to = _converter(kind, marks)
+def _sequence_converter(kind: Any, marks: tuple[Any, ...] = ()) -> Callable[[Any], list[Any]]:
+    convert_element = _converter(kind, marks)
 
     def convert(value: Any) -> list[Any]:
-        value = _elements(value)
+        value = _flatten(value)
         if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
-            return [to(value)]
-        return [to(v) for v in value]
+            return [convert_element(value)]
+        return [convert_element(v) for v in value]
 
     return convert

@@ -230,7 +230,7 @@ def _index_arguments(node: Node) -> Iterator[DataNode]:
     """Yield the edges (outputs of operators) that a node receives as sample indices."""
     # A node that combines several operators renames arguments. The schema doesn't contain the new names.
     arguments = node.operator.schema.arguments
-    return (edge for name, edge in node.per_sample.items() if name in arguments and arguments[name].of_samples)
+    return (edge for name, edge in node.per_sample.items() if name in arguments and arguments[name].has_sample_indices)
 
 
 def _mixes_samples(node: Node) -> bool:

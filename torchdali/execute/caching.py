@@ -77,7 +77,7 @@ class SampleCache:
             RuntimeError: The reader can't identify the files of its records, or the store can't be opened.
         """
         (reader,) = (node for node in self.graph.nodes if node.operator.kind == "reader")
-        origin = reader.operator.body(**reader.constants)
+        origin = reader.operator.implementation(**reader.constants)
         check_dataset(origin)
         if getattr(origin, "identity", None) is None or (_is_remote(origin) and origin.identity(0) is None):
             raise RuntimeError(

@@ -19,10 +19,10 @@ from typing import Any
 import torch
 
 from torchdali.calls.layouts import number_of_axes
-from torchdali.calls.running import stacked_if_small
+from torchdali.calls.running import stack_if_small
 from torchdali.codecs._native import read_files
 from torchdali.codecs.files import read_in_blocks
-from torchdali.declaration.batching import MOST_BYTES, Column, EncodedBody, truth
+from torchdali.declaration.batching import MAX_CHUNK_BYTES, Column, EncodedImplementation, truth
 from torchdali.execute.output_buffer import OpenBuffer
 from torchdali.execute.process_state import has_gil
 from torchdali.graph.nodes import DataNode, Node
@@ -55,7 +55,7 @@ def chunk_size(count: int, threads: int, sample_bytes: int, max_samples: int = _
         parts: Number of chunks per thread. It has no effect if there is only one thread.
     """
     share = -(-count // (threads * parts if threads > 1 else 1))
-    return max(1, min(max_samples, MOST_BYTES // max(1, sample_bytes), share))
+    return max(1, min(max_samples, MAX_CHUNK_BYTES // max(1, sample_bytes), share))
 
 
 def is_small(sample_bytes: int) -> bool:
@@ -75,7 +75,7 @@ def bytes_in_tensors(inputs: Sequence[DataNode], batches: Mapping[DataNode, Tens
     total = 0
     for edge in inputs:
         batch = batches[edge]
-        tensor = stacked_if_small(batch)
+        tensor = stack_if_small(batch)
         if tensor is not None:
             total += tensor.nbytes // count
         elif any(sample is None for sample in batch.samples()):
@@ -284,7 +284,7 @@ class Fused:
         values: The operator's per-sample arguments, by name.
     """
 
-    implementation: EncodedBody
+    implementation: EncodedImplementation
     node: Node
     data: Node | DataNode
     values: Mapping[str, HostValue]

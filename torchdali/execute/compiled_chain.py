@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import torch
 
 from torchdali.calls.chunk_function import ChunkFunction, reports
-from torchdali.calls.layouts import channel_mistake, number_of_axes, taken_layout
+from torchdali.calls.layouts import channel_mistake, number_of_axes, resolve_layout
 from torchdali.calls.preparing import prepare
-from torchdali.calls.running import column_of, stacked_if_small
+from torchdali.calls.running import stack_if_small, to_column
 from torchdali.declaration.batching import Column, shape_values
 from torchdali.declaration.registry import is_ours
 from torchdali.errors import locate_error
@@ -230,7 +230,7 @@ class BoundChain:
             arguments["rng"] = _build_slicer(columns.rngs[node])
         outputs = [edge for edge in node.outputs if not is_metadata(edge)]
         buffers = [(edge, columns.buffers[edge]) for edge in outputs if edge in columns.buffers]
-        writes = node.operator.writes or (node.operator.schema.wants_out and len(node.outputs) == 1)
+        writes = node.operator.writes or (node.operator.schema.accepts_out and len(node.outputs) == 1)
         out_buffer = columns.buffers.get(node.outputs[0]) if writes else None
         select = self._build_selector(k, node.scope, columns) if node.scope else None
         is_one = len(outputs) == 1 and not reads
@@ -441,7 +441,7 @@ class CompiledChain:
             per_frame = value.node.operator.is_per_frame(value.name, batch.layout())
             if value.axes is None or batch.dense() is not None or per_frame:
                 continue
-            for i, numbers in enumerate(column_of(batch, per_frame)):
+            for i, numbers in enumerate(to_column(batch, per_frame)):
                 try:
                     shape_values(numbers, value.axes, value.name, i)
                 except RuntimeError as error:
@@ -450,7 +450,7 @@ class CompiledChain:
 
 
 def _samples(batch: TensorList, in_tensors: bool, ragged: bool) -> Any:
-    tensor = stacked_if_small(batch) if in_tensors else None
+    tensor = stack_if_small(batch) if in_tensors else None
     if tensor is not None:
         return tensor
     stored = batch.current_storage()
@@ -465,7 +465,7 @@ def _shape_argument(batch: TensorList, value: HostValue) -> Column:
     """
     per_frame = value.node.operator.is_per_frame(value.name, batch.layout())
     try:
-        return column_of(batch, per_frame).shape_values(value.axes, value.name)
+        return to_column(batch, per_frame).shape_values(value.axes, value.name)
     except RuntimeError as error:
         name, where = value.node.title, value.node.where
         raise locate_error(error, f"operator {name!r} failed on its arguments\n  {where}") from error
@@ -483,7 +483,7 @@ def _prepare_located(node: Node, axes: Mapping[DataNode, _Axes]) -> tuple[ChunkF
         function = prepare(node.operator, node.constants, layouts, _per_frame(node, axes))
         if not inputs or layouts[0]:
             return function, function.layouts
-        first = taken_layout(node.operator, *inputs[0])
+        first = resolve_layout(node.operator, *inputs[0])
         return function, node.operator.output_layouts((first, *layouts[1:]), node.constants)
     except Exception as error:
         culprit = node.culprit(error)
@@ -519,7 +519,7 @@ def set_assumed_layout(edge: DataNode, batch: TensorList) -> TensorList:
     """
     edge = _before_caches(edge)
     if edge.source is not None and edge.source.operator.options.layout is None:
-        layout = taken_layout(edge.source.operator, "", number_of_axes(batch))
+        layout = resolve_layout(edge.source.operator, "", number_of_axes(batch))
         if layout:
             batch.set_layout(layout)
     return batch

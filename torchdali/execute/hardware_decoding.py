@@ -27,8 +27,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.codecs._native import Files, decode_together, examine
-from torchdali.codecs.engines import SIDE, EngineWork, JpegEngine, open_engine
+from torchdali.codecs._native import Files, decode_jpegs, examine
+from torchdali.codecs.engines import SIDE, EngineOptions, JpegEngine, open_engine
 from torchdali.codecs.images import decode
 from torchdali.execute.device_stream import DeviceStream
 from torchdali.execute.output_buffer import Arena, OpenBuffer
@@ -487,7 +487,7 @@ class HardwareDecoding:
             failures: Dictionary to which the method adds errors, by the image's index.
         """
         fancy = self._work.fancy
-        images = decode_together([results[i] for i in rest], upright, fancy=fancy) if rest else []
+        images = decode_jpegs([results[i] for i in rest], upright, fancy=fancy) if rest else []
         for i, pixels in zip(rest, images, strict=True):
             try:
                 if pixels is None:
@@ -533,7 +533,7 @@ class HardwareDecoding:
                 self._free.append((arena, last))
 
 
-def _work_of(edges: Sequence[DataNode], count: int, threads: int) -> EngineWork:
+def _work_of(edges: Sequence[DataNode], count: int, threads: int) -> EngineOptions:
     """Return the largest workload that the engine receives per batch, for batches of at most `count` images."""
     constants = [edge.source.constants for edge in edges if edge.source is not None]
     share = max((float(each.get("hw_decoder_load", 0)) for each in constants), default=0.0)
@@ -542,7 +542,7 @@ def _work_of(edges: Sequence[DataNode], count: int, threads: int) -> EngineWork:
         for name in ("height", "width")
     )
     fancy = all(each.get("jpeg_fancy_upsampling", True) for each in constants)
-    return EngineWork(min(count, math.ceil(count * share * _HEADROOM)), _STATES, fancy, threads, (height, width))
+    return EngineOptions(min(count, math.ceil(count * share * _HEADROOM)), _STATES, fancy, threads, (height, width))
 
 
 def _share_of(buffer: OpenBuffer) -> SharedFiles:

@@ -15,9 +15,9 @@ from typing import Any, Protocol
 
 import torch
 
-from torchdali.calls.chunk_function import put
-from torchdali.calls.layouts import fitting
-from torchdali.calls.results import check_form
+from torchdali.calls.chunk_function import store_result
+from torchdali.calls.layouts import matching_layout
+from torchdali.calls.results import check_uniform
 from torchdali.forks import cached_property
 from torchdali.kernels.memory import IN_PLACE, SMALL_SAMPLE, BufferedResult, ChunkImages, DeviceShare
 from torchdali.tensors import TensorList
@@ -105,7 +105,7 @@ class Arena:
         offsets, shapes = map(list, zip(*stored, strict=True))
         if shapes.count(shapes[0]) == len(shapes) or len(set(map(len, shapes))) > 1:
             return None
-        return TensorList.from_packed(self.flat, offsets, shapes, fitting(layout, len(shapes[0])), info)
+        return TensorList.from_packed(self.flat, offsets, shapes, matching_layout(layout, len(shapes[0])), info)
 
 
 class DeviceImages(Protocol):
@@ -186,7 +186,7 @@ class OpenBuffer:
             # Small results aren't copied into `tensor` here. `OutputBuffer.close` copies the results of all chunks in
             # one call. One call is faster than several calls, because each call releases the GIL.
             target = self.rows(samples) if results.nbytes > SMALL_SAMPLE else None
-            stored = put(target, results)
+            stored = store_result(target, results)
             return None if stored is target else Dense(stored)
         if all(result is IN_PLACE for result in results):
             return None
@@ -298,10 +298,10 @@ class OutputBuffer:
 
     def _close_samples(self, samples: list[Any], layout: str, info: Sequence[str] | None) -> TensorList:
         first = next((d for d in samples if d is not None), None)
-        layout = layout if first is None else fitting(layout, first.ndim)
+        layout = layout if first is None else matching_layout(layout, first.ndim)
         if first is None or any(d is None or d.shape != first.shape or d.dtype != first.dtype for d in samples):
             self._guess = None
-            check_form(samples)
+            check_uniform(samples)
             return self._ragged_batch(samples, layout, info)
         self._ragged = None
         self._guess = tuple(first.shape), first.dtype
@@ -321,7 +321,7 @@ class OutputBuffer:
         tensor = tensors[0]
         if len(tensors) > 1:
             tensor = torch.cat(tensors, out=self._buffers.empty((sum(map(len, tensors)), *shape), dtype))
-        return TensorList.from_dense(tensor, fitting(layout, tensor.ndim - 1), source_info=info)
+        return TensorList.from_dense(tensor, matching_layout(layout, tensor.ndim - 1), source_info=info)
 
     def _ragged_batch(self, samples: list[Any], layout: str, info: Sequence[str] | None) -> TensorList:
         dtype = None if not samples or samples[0] is None else samples[0].dtype
@@ -342,12 +342,12 @@ class OutputBuffer:
 
 
 def _store_in(target: torch.Tensor | None, result: Any) -> torch.Tensor | None:
-    return target if result is IN_PLACE else None if result is None else put(target, result)
+    return target if result is IN_PLACE else None if result is None else store_result(target, result)
 
 
 def _of_packed(packed: PackedSamples, layout: str, info: Sequence[str] | None) -> TensorList:
     """Create the batch from a storage that contains all samples."""
-    shapes, layout = packed.shape(), fitting(layout, packed.ndim())
+    shapes, layout = packed.shape(), matching_layout(layout, packed.ndim())
     if packed.is_uniform():
         return TensorList.from_dense(packed.flat.view(len(packed), *shapes[0]), layout, info)
     if packed.rows is None:

@@ -123,7 +123,7 @@ class SentGraph:
             )
             for n in nodes
         )
-        modules = tuple(dict.fromkeys(n.operator.body.__module__ for n in nodes if n in needed))
+        modules = tuple(dict.fromkeys(n.operator.implementation.__module__ for n in nodes if n in needed))
         return cls(modules, sent, tuple(map(edge, graph.outputs)))
 
     def graph(self) -> Graph:

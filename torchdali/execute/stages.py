@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from torchdali.calls.chunk_function import reports
-from torchdali.calls.layouts import fitting
+from torchdali.calls.layouts import matching_layout
 from torchdali.calls.running import FunctionCache
 from torchdali.errors import DecodeError, StoreError, is_batch_level, locate_error
 from torchdali.execute.bad_samples import BadSamples, nodes_to_rerun
@@ -427,7 +427,7 @@ class StageRunner:
         assert buffer.arena is not None
         self._output_buffers[edge].set_capacity(buffer.arena.used, buffer.arena.flat.dtype)
         layout, info = run.bound.layouts[edge], self._source_infos(batch, edge)
-        values = TensorList.from_packed(flat, starts, shapes, fitting(layout, 3), info)
+        values = TensorList.from_packed(flat, starts, shapes, matching_layout(layout, 3), info)
         batch.values[edge] = values if layout else set_assumed_layout(edge, values)
 
     def _pending_uploads(self, batch: InFlightBatch) -> list[TensorList]:

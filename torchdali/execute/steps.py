@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from torchdali.calls.layouts import taken_layouts
-from torchdali.calls.running import FunctionCache, column_of, run_batch
+from torchdali.calls.layouts import resolve_layouts
+from torchdali.calls.running import FunctionCache, run_batch, to_column
 from torchdali.errors import is_batch_level, locate_error
 from torchdali.execute.batch import InFlightBatch
 from torchdali.execute.chunks import branches_of
@@ -133,7 +133,7 @@ def run_in_scope(
     if not node.scope:
         return run_batch(node.operator, inputs, node.constants, arguments, rng, size, cache)
     chosen = _chosen(node.scope, conditions, size)
-    layouts = taken_layouts(node.operator, inputs)
+    layouts = resolve_layouts(node.operator, inputs)
     inputs = [None if v is None else _pick(v, chosen) for v in inputs]
     if chosen:
         arguments = {name: _pick(v, chosen) for name, v in arguments.items()}
@@ -148,7 +148,7 @@ def run_in_scope(
 def _chosen(scope: Sequence[Condition], conditions: Mapping[DataNode, TensorList], size: int) -> Sequence[int]:
     chosen: Sequence[int] = range(size)
     for condition in scope:
-        branches = branches_of(column_of(conditions[condition.edge], False), chosen, isinstance(condition.value, bool))
+        branches = branches_of(to_column(conditions[condition.edge], False), chosen, isinstance(condition.value, bool))
         chosen = branches.get(condition.value, ())
     return chosen
 

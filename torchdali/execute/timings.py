@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from torchdali.calls.chunk_function import unless_tested
+from torchdali.calls.chunk_function import raise_in_tests
 from torchdali.graph.nodes import Node
 
 __all__ = ["Fallback", "OperatorTime", "Profile", "Stats", "Times", "line_of"]
@@ -205,7 +205,7 @@ class Profile:
 
     def record_fallback(self, node: Node, error: Exception) -> None:
         """Record that a batched call failed, but its samples succeeded one by one. Any thread may call this method."""
-        unless_tested(error)
+        raise_in_tests(error)
         with self._lock:
             count, first = self._fallbacks.get(node, (0, f"{type(error).__name__}: {error}"))
             self._fallbacks[node] = count + 1, first

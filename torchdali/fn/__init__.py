@@ -5,7 +5,7 @@ This module contains all operators of the registry, including operators that a u
 
 from __future__ import annotations
 
-from torchdali.calls.namespaces import publish, put
+from torchdali.calls.namespaces import add_entry, publish
 from torchdali.declaration.registry import lookup
 from torchdali.ops._branching import merge, not_, split, validate_logical
 
@@ -13,5 +13,5 @@ publish(__name__, lambda operator: operator.name, lambda operator: operator.func
 
 _shape = lookup("_shape")
 for _function in (merge, not_, split, validate_logical):
-    put(__name__, f"_conditional.{_function.__name__}", _function)
+    add_entry(__name__, f"_conditional.{_function.__name__}", _function)
 del merge, not_, split, validate_logical

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from torchdali.codecs.signatures import described_file
+from torchdali.codecs.signatures import describe_file
 from torchdali.forks import cached_property
 from torchdali.formats.coco_masks import Mask
 from torchdali.formats.shared_folder import open_for_reading
@@ -170,7 +170,7 @@ def _read(path: str) -> Mapping[str, Any]:
 
 
 def _json_error(path: str, error: Exception) -> RuntimeError:
-    return RuntimeError(f"{path} isn't JSON: {error}{described_file(path, 'JSON')}")
+    return RuntimeError(f"{path} isn't JSON: {error}{describe_file(path, 'JSON')}")
 
 
 def _read_boxes(annotations: list[Any]) -> npt.NDArray[np.float64]:

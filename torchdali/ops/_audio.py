@@ -11,7 +11,7 @@ from torch import Tensor
 
 from torchdali.calls.decorators import chunk, operator
 from torchdali.codecs.audio import decode, decode_several
-from torchdali.declaration.schema import Arguments, Data, DType, PerSample, Takes
+from torchdali.declaration.schema import Arguments, Data, DType, InputConstraints, PerSample
 from torchdali.kernels.audio.resample import resample, resampled_length
 from torchdali.kernels.audio.samples import rescale_to
 from torchdali.kernels.convert import convert
@@ -24,7 +24,7 @@ _RESAMPLED = (
     torch.int8, torch.uint8, torch.int16, torch.uint16, torch.int32, torch.uint32, torch.float32,
 )  # fmt: skip
 
-Encoded = Annotated[Tensor, Takes((), (torch.uint8,))]
+Encoded = Annotated[Tensor, InputConstraints((), (torch.uint8,))]
 
 
 @operator(name="decoders.audio", layout="", devices=("cpu",))

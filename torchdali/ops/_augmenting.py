@@ -11,12 +11,12 @@ from torch import Tensor
 
 from torchdali.calls.decorators import chunk, operator
 from torchdali.declaration.batching import per_sample
-from torchdali.declaration.schema import Arguments, Data, PerSample, Takes
+from torchdali.declaration.schema import Arguments, Data, InputConstraints, PerSample
 from torchdali.kernels.color import tone
 from torchdali.kernels.device.tables import factors
 
-Bytes = Annotated[Tensor, Takes(("HWC", "FHWC"), (torch.uint8,))]
-AnyBytes = Annotated[Tensor, Takes((), (torch.uint8,))]
+Bytes = Annotated[Tensor, InputConstraints(("HWC", "FHWC"), (torch.uint8,))]
+AnyBytes = Annotated[Tensor, InputConstraints((), (torch.uint8,))]
 
 
 def _index_message(index: Tensor, ndim: int) -> str:
@@ -84,7 +84,7 @@ def _check_rgb(image: Tensor) -> None:
         raise ValueError(f"contrast: images must be RGB with 3 channels, got {image.shape[-1]}")
 
 
-@chunk(_contrast_around_mean, takes=("factor",), only_on_devices=True)
+@chunk(_contrast_around_mean, per_sample=("factor",), only_on_devices=True)
 def _contrast_batch(image: Tensor, a: Arguments) -> Any:
     if image.ndim != 4:
         return NotImplemented

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import deprecate, operator
-from torchdali.declaration.schema import BatchOutput, Column, PerSample, Takes, one_of
+from torchdali.declaration.schema import BatchOutput, Column, InputConstraints, PerSample, one_of
 from torchdali.errors import batch_level
 from torchdali.kernels.boxes import crop as kernel
 from torchdali.kernels.memory import Array
@@ -27,9 +27,9 @@ __all__ = ["random_bbox_crop", "ssd_random_crop"]
 
 _THRESHOLDS = ("iou", "overlap")
 
-BoxBatch = Annotated[TensorList, Takes((), (torch.float32,))]
-LabelBatch = Annotated[TensorList, Takes()]
-ImageBatch = Annotated[TensorList, Takes(("HWC",), names=False)]
+BoxBatch = Annotated[TensorList, InputConstraints((), (torch.float32,))]
+LabelBatch = Annotated[TensorList, InputConstraints()]
+ImageBatch = Annotated[TensorList, InputConstraints(("HWC",), sets_layout=False)]
 
 
 # ---------------------------------------------------------------- random_bbox_crop

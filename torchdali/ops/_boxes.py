@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import operator
-from torchdali.declaration.schema import Data, Takes
+from torchdali.declaration.schema import Data, InputConstraints
 from torchdali.kernels.boxes.encode import Anchors, center_size, match_boxes
 from torchdali.kernels.memory import Array
 
@@ -108,7 +108,7 @@ class _Encoder:
 
 @operator(layout="", make=_Encoder)
 def box_encoder(
-    boxes: Annotated[Tensor, Takes((), (torch.float32,))],
+    boxes: Annotated[Tensor, InputConstraints((), (torch.float32,))],
     labels: Data,
     /,
     *,

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import chunk, operator
-from torchdali.declaration.schema import Arguments, Column, DType, Out, PerFrame, Takes, per_sample
+from torchdali.declaration.schema import Arguments, Column, DType, InputConstraints, Out, PerFrame, per_sample
 from torchdali.kernels.color import spaces
 from torchdali.kernels.color.affine import (
     affine_each_rgb,
@@ -33,8 +33,8 @@ _HWC = ("HWC", "FHWC", "DHWC")
 _REAL = (torch.uint8, torch.int16, torch.int32, torch.float32)
 _TWISTED = (*_REAL, torch.float16)
 
-Intensities = Annotated[Tensor, Takes(_HWC, _REAL)]
-Colors = Annotated[Tensor, Takes(_HWC, _TWISTED)]
+Intensities = Annotated[Tensor, InputConstraints(_HWC, _REAL)]
+Colors = Annotated[Tensor, InputConstraints(_HWC, _TWISTED)]
 
 
 def _center(dtype: torch.dtype) -> float:
@@ -119,7 +119,7 @@ def brightness_contrast(
     return affine_intensity(image, *_adjust(image.dtype, kind, *parameters), kind, out)
 
 
-@chunk(brightness_contrast, takes=("brightness", "brightness_shift", "contrast", "contrast_center"))
+@chunk(brightness_contrast, per_sample=("brightness", "brightness_shift", "contrast", "contrast_center"))
 def _adjust_batch(image: Tensor, a: Arguments) -> Tensor:
     numbers = a.brightness, a.brightness_shift, a.contrast, a.contrast_center
     return _affine_batch(image, _adjust, numbers, a.dtype, a.out)
@@ -151,7 +151,7 @@ def brightness(
     return affine_intensity(image, *numbers, kind, out)
 
 
-@chunk(brightness, takes=("brightness", "brightness_shift"))
+@chunk(brightness, per_sample=("brightness", "brightness_shift"))
 def _brighten_batch(image: Tensor, a: Arguments) -> Tensor:
     return _affine_batch(image, _brighten, (a.brightness, a.brightness_shift), a.dtype, a.out)
 
@@ -180,7 +180,7 @@ def contrast(
     return affine_intensity(image, *numbers, kind, out)
 
 
-@chunk(contrast, takes=("contrast", "contrast_center"))
+@chunk(contrast, per_sample=("contrast", "contrast_center"))
 def _contrast_batch(image: Tensor, a: Arguments) -> Tensor:
     return _affine_batch(image, _contrast, (a.contrast, a.contrast_center), a.dtype, a.out)
 
@@ -239,7 +239,7 @@ def hsv(
     return _twist(image, hue, saturation, value, 0.0, dtype, out)
 
 
-@chunk(hsv, takes=("hue", "saturation", "value"))
+@chunk(hsv, per_sample=("hue", "saturation", "value"))
 def _hsv_batch(image: Tensor, a: Arguments) -> Any:
     return _twist_batch(image, a, a.hue, a.saturation, a.value)
 
@@ -265,7 +265,7 @@ def hue(
     return _twist(image, hue, 1.0, 1.0, 0.0, dtype, out)
 
 
-@chunk(hue, takes=("hue",))
+@chunk(hue, per_sample=("hue",))
 def _hue_batch(image: Tensor, a: Arguments) -> Any:
     return _twist_batch(image, a, a.hue)
 
@@ -291,7 +291,7 @@ def saturation(
     return _twist(image, 0.0, saturation, 1.0, 0.0, dtype, out)
 
 
-@chunk(saturation, takes=("saturation",))
+@chunk(saturation, per_sample=("saturation",))
 def _saturation_batch(image: Tensor, a: Arguments) -> Any:
     return _twist_batch(image, a, saturation=a.saturation)
 
@@ -323,7 +323,7 @@ def color_twist(
     return _twist(image, hue, saturation, *_light(image.dtype, brightness, contrast), dtype, out)
 
 
-@chunk(color_twist, takes=("brightness", "contrast", "hue", "saturation"))
+@chunk(color_twist, per_sample=("brightness", "contrast", "hue", "saturation"))
 def _color_twist_batch(image: Tensor, a: Arguments) -> Any:
     count = len(image)
     pairs = zip(per_sample(a.brightness, count), per_sample(a.contrast, count), strict=True)
@@ -340,7 +340,7 @@ def _light(source: torch.dtype, brightness: float, contrast: float) -> Numbers:
 
 @operator(marks=("bytes",))
 def color_space_conversion(
-    image: Annotated[Tensor, Takes(("HWC", "FHWC", "DHWC", "FDHWC"), (torch.uint8,))],
+    image: Annotated[Tensor, InputConstraints(("HWC", "FHWC", "DHWC", "FDHWC"), (torch.uint8,))],
     /,
     *,
     image_type: DALIImageType,
@@ -373,4 +373,4 @@ def color_space_conversion(
 
 @chunk(color_space_conversion)
 def _convert_batch(image: Tensor, a: Arguments) -> Tensor:
-    return color_space_conversion.body(image, image_type=a.image_type, output_type=a.output_type, out=a.out)
+    return color_space_conversion.implementation(image, image_type=a.image_type, output_type=a.output_type, out=a.out)

@@ -16,10 +16,10 @@ from torchdali.declaration.schema import (
     BatchOutput,
     Column,
     DType,
+    InputConstraints,
     ListOrMatrix,
     PerFrame,
     PerSample,
-    Takes,
     one_of,
     per_sample,
 )
@@ -38,9 +38,9 @@ _BOX_MODES = ("expand", "halfway", "fixed")
 _BOX_LAYOUTS = ("xyWH", "xyXY")
 
 _POINT_TYPES = (torch.uint8, torch.int16, torch.uint16, torch.int32, torch.float32)
-Points = Annotated[Tensor, Takes()]
-PointsOfFrames = Annotated[Tensor, Takes(repeats=True)]
-PointBatch = Annotated[TensorList, Takes((), (torch.float32,))]
+Points = Annotated[Tensor, InputConstraints()]
+PointsOfFrames = Annotated[Tensor, InputConstraints(repeats_samples=True)]
+PointBatch = Annotated[TensorList, InputConstraints((), (torch.float32,))]
 
 _SIZE_TYPES = (np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.uint32), np.dtype(np.float32))
 
@@ -179,7 +179,7 @@ def coord_transform(
     return _transform(points, M=M, MT=MT, T=T, dtype=dtype)
 
 
-@chunk(coord_transform, takes=("M", "MT", "T"))
+@chunk(coord_transform, per_sample=("M", "MT", "T"))
 def _transform_batch(points: Tensor, a: Arguments) -> Tensor:
     numbers = {name: getattr(a, name) for name in ("M", "MT", "T")}
     if not any(isinstance(value, Column) for value in numbers.values()):
@@ -325,8 +325,8 @@ def bb_flip(
 
 # ---------------------------------------------------------------- bbox_rotate
 
-BoxBatch = Annotated[TensorList, Takes((), (torch.float32,))]
-LabelBatch = Annotated[TensorList, Takes((), (torch.int32,))]
+BoxBatch = Annotated[TensorList, InputConstraints((), (torch.float32,))]
+LabelBatch = Annotated[TensorList, InputConstraints((), (torch.int32,))]
 
 
 def _keep_layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> tuple[str, ...]:

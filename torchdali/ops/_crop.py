@@ -20,14 +20,14 @@ from torchdali.declaration.schema import (
     Arguments,
     Column,
     DType,
+    InputConstraints,
     Layout,
     Out,
     PerSample,
-    Takes,
-    each_of,
     one_of,
     per_sample,
     shares,
+    split_arguments,
 )
 from torchdali.kernels.device.normalize import normalize_batch
 from torchdali.kernels.device.resize_normalize import Finish
@@ -59,7 +59,7 @@ __all__ = ["crop", "crop_mirror_normalize", "crop_window", "finish_of"]
 CROP_LAYOUTS = ("HWC", "CHW", "DHWC", "CDHW", "FHWC", "FCHW", "CFHW", "FDHWC", "FCDHW", "CFDHW")
 """Layouts that crops accept. For data without a layout, the first layout with the data's number of axes is used."""
 
-ImageLike = Annotated[Tensor, Takes(CROP_LAYOUTS)]
+ImageLike = Annotated[Tensor, InputConstraints(CROP_LAYOUTS)]
 
 RENAMED = {"image_type": None, "output_dtype": "dtype"}
 
@@ -219,7 +219,7 @@ def narrow_to_crop(program: ImageProgram, arguments: Mapping[str, Any], rng: Any
     return program.crop(top, left, height, width)
 
 
-@chunk(crop, takes=argument_names(crop_window))
+@chunk(crop, per_sample=argument_names(crop_window))
 def _crop_batch(data: Tensor, a: Arguments) -> Any:
     resolve_policy(a.out_of_bounds_policy)
     if a.dtype not in (None, data.dtype) or not is_array(data):
@@ -231,7 +231,7 @@ def _crop_batch(data: Tensor, a: Arguments) -> Any:
     return copy_windows(windows, data.dtype, a.out)
 
 
-@chunk(crop, "device", takes=argument_names(crop_window))
+@chunk(crop, "device", per_sample=argument_names(crop_window))
 def _crop_on_device(data: TensorList, a: Arguments) -> Any:
     images, policy = images_of(data, a.layout, floats=True), resolve_policy(a.out_of_bounds_policy)
     if images is None or a.dtype not in (None, images.flat.dtype):
@@ -413,7 +413,7 @@ def output_of(**arguments: Any) -> Output:
     output_arguments = {**_OUTPUT_DEFAULTS, **arguments}
     planar = output_arguments.pop("output_layout") == "CHW"
     levels = torch.arange(256, dtype=torch.uint8).view(1, 256, 1).expand(1, 256, 3).contiguous()
-    table = crop_mirror_normalize.body(levels, layout=Layout("HWC"), output_layout="CHW", **output_arguments)
+    table = crop_mirror_normalize.implementation(levels, layout=Layout("HWC"), output_layout="CHW", **output_arguments)
     return Output.from_table(table.view(3, 256), planar, scaling=_scaling(**output_arguments) if planar else None)
 
 
@@ -450,7 +450,7 @@ def _narrow_and_mirror(constants: Mapping[str, Any]) -> Narrow:
 _MIRROR = {"mirror"}
 
 
-@chunk(crop_mirror_normalize, takes=argument_names(crop_window) | {"mirror"})
+@chunk(crop_mirror_normalize, per_sample=argument_names(crop_window) | {"mirror"})
 def _normalize_batch(data: Tensor, a: Arguments) -> Any:
     is_common_case = a.layout == "HWC" and data.dtype == torch.uint8 and a.dtype == torch.float32
     if not is_common_case or a.pad_output or not is_array(data):
@@ -470,7 +470,7 @@ def _normalize_batch(data: Tensor, a: Arguments) -> Any:
     return result
 
 
-@chunk(crop_mirror_normalize, "device", takes=argument_names(crop_window) | {"mirror"})
+@chunk(crop_mirror_normalize, "device", per_sample=argument_names(crop_window) | {"mirror"})
 def _normalize_on_device(data: TensorList, a: Arguments) -> Any:
     images = images_of(data, a.layout, floats=True)
     order = a.output_layout or a.layout
@@ -544,7 +544,7 @@ def _windows(
     images: Images, layout: str, window: dict[str, Any]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
     """Return the starts and extents of the images' windows, ``(2, N)`` each; None if a window crops the channels."""
-    sides, rows = images.sides.T.tolist(), each_of(window)
+    sides, rows = images.sides.T.tolist(), split_arguments(window)
     rows = rows * len(sides) if len(rows) == 1 else rows
     windows = [crop_window((h, w, images.channels), layout, **row) for (h, w), row in zip(sides, rows, strict=True)]
     return spans_of(sides, windows)

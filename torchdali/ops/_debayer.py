@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import operator
-from torchdali.declaration.schema import Layout, Out, PerFrame, Takes, one_of
+from torchdali.declaration.schema import InputConstraints, Layout, Out, PerFrame, one_of
 from torchdali.kernels.color import debayer as kernels
 
 __all__ = ["debayer"]
@@ -17,7 +17,7 @@ __all__ = ["debayer"]
 _ALGORITHMS = {f"{name}_ocv": name for name in kernels.ALGORITHMS}
 _DEVICE_DEFAULT = "default_npp"
 
-Mosaic = Annotated[Tensor, Takes(("HW", "HWC", "FHW", "FHWC"), (torch.uint8, torch.uint16))]
+Mosaic = Annotated[Tensor, InputConstraints(("HW", "HWC", "FHW", "FHWC"), (torch.uint8, torch.uint16))]
 
 
 def _with_channels(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> str:

@@ -23,7 +23,7 @@ from torchdali.calls.preparing import prepare
 from torchdali.codecs._native import read_headers, run_programs
 from torchdali.codecs.images import peek_header
 from torchdali.codecs.program import ImageProgram
-from torchdali.declaration.batching import ChunkResults, EncodedBody, argument_names, shape_values
+from torchdali.declaration.batching import ChunkResults, EncodedImplementation, argument_names, shape_values
 from torchdali.declaration.narrowing import ChainPart, DecodeChain
 from torchdali.declaration.registry import registry
 from torchdali.declaration.schema import Data, Out
@@ -91,7 +91,7 @@ def _columns(values: Mapping[str, Any], *inputs: Tensor | None) -> Columns:
 
 @chunk(_decode_chain, "encoded")
 @chunk(_random_decode_chain, "encoded")
-def _encoded_implementation(constants: Mapping[str, Any]) -> EncodedBody | None:
+def _encoded_implementation(constants: Mapping[str, Any]) -> EncodedImplementation | None:
     return None if library() is None else _get_decoder(constants["chain"]).run_chunk
 
 
@@ -134,7 +134,7 @@ class _BoundPart:
         arguments = {k: v for k, v in row.items() if k != "inputs"}
         if self._is_random:
             arguments["rng"] = rng
-        if self.operator.schema.wants_out:
+        if self.operator.schema.accepts_out:
             arguments["out"] = out
         result: Tensor = self._implementation(data, *row.get("inputs", ()), **arguments)
         return result
@@ -199,7 +199,7 @@ class _FusedDecoder:
         values: Columns,
         buffer: SharedBuffer | None = None,
     ) -> ChunkResults:
-        """Process several samples in one call of the native library; see `EncodedBody`."""
+        """Process several samples in one call of the native library; see `EncodedImplementation`."""
         count = len(sources)
         files = read_headers(sources, self._options.match_pillow)
         sample_rngs: Sequence[Any] = [None] * count if rngs is None else rngs

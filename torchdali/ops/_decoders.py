@@ -14,7 +14,7 @@ from torchdali.codecs.images import decode, peek_header, peek_shape
 from torchdali.codecs.program import ImageProgram
 from torchdali.declaration.batching import argument_names
 from torchdali.declaration.narrowing import Edit, Narrow
-from torchdali.declaration.schema import Data, DType, Takes, shares
+from torchdali.declaration.schema import Data, DType, InputConstraints, shares
 from torchdali.kernels.native import ImageOptions
 from torchdali.kernels.random_window import random_window
 from torchdali.ops._crop import crop_window
@@ -24,7 +24,7 @@ from torchdali.types import DALIImageType
 
 __all__ = ["image", "image_crop", "image_random_crop", "image_slice", "peek_image_shape"]
 
-Encoded = Annotated[Tensor, Takes(dtypes=(torch.uint8,))]
+Encoded = Annotated[Tensor, InputConstraints(dtypes=(torch.uint8,))]
 Window = tuple[int, int, int, int]
 """A window of an image in pixels: y, x, height and width."""
 

@@ -8,14 +8,14 @@ import numpy as np
 import torch
 
 from torchdali.calls.decorators import operator
-from torchdali.declaration.schema import BatchOutput, Takes
+from torchdali.declaration.schema import BatchOutput, InputConstraints
 from torchdali.formats.shared_folder import write_atomically
 from torchdali.tensors import TensorList
 
 __all__ = ["dump_image"]
 
 _WORDS = np.array([f"{value} ".encode() for value in range(256)])  # NumPy pads the texts with zero bytes
-Batch = Annotated[TensorList, Takes()]
+Batch = Annotated[TensorList, InputConstraints()]
 
 
 @operator(over="batch")

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import operator
-from torchdali.declaration.schema import Layout, Out, Takes
+from torchdali.declaration.schema import InputConstraints, Layout, Out
 from torchdali.kernels.color import histogram
 from torchdali.kernels.color.lab import lab_to_rgb, rgb_to_lab
 from torchdali.kernels.limits import check_not_empty
@@ -17,8 +17,8 @@ __all__ = ["clahe", "equalize"]
 
 _CHANNELS = 128
 
-Equalized = Annotated[Tensor, Takes(("HW", "HWC", "CHW", "FHW", "FHWC", "FCHW"), (torch.uint8,))]
-Interleaved = Annotated[Tensor, Takes(("HWC",))]
+Equalized = Annotated[Tensor, InputConstraints(("HW", "HWC", "CHW", "FHW", "FHWC", "FCHW"), (torch.uint8,))]
+Interleaved = Annotated[Tensor, InputConstraints(("HWC",))]
 
 
 @operator(marks=("frames",))

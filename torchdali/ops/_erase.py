@@ -89,7 +89,7 @@ def _flatten(value: Any) -> tuple[float, ...]:
     return tuple(number for row in as_list(value) for number in as_list(row))
 
 
-@chunk(erase, takes=("anchor", "shape", "fill_value"))
+@chunk(erase, per_sample=("anchor", "shape", "fill_value"))
 def _erase_batch(data: Tensor, a: Arguments) -> Any:
     if data.is_cpu and not is_array(data):
         return NotImplemented

@@ -14,11 +14,11 @@ from torchdali.declaration.schema import (
     Arguments,
     Data,
     DType,
+    InputConstraints,
     Layout,
     Out,
     PerFrame,
     PerSample,
-    Takes,
     one_of,
     per_sample,
     shares,
@@ -38,9 +38,11 @@ _FILTER_MODES = ("same", "valid")
 _LAPLACIAN_LIMIT = 31  # the largest window whose weights fit into float32
 
 _PLANAR = ("HW", "HWC", "CHW", "FHWC", "FCHW")
-Planar = Annotated[Tensor, Takes(_PLANAR, (torch.uint8, torch.uint16, torch.int16, torch.float32), names=False)]
-Filtered = Annotated[Tensor, Takes(every_axis=True)]
-Morphed = Annotated[Tensor, Takes(_PLANAR, names=False)]
+Planar = Annotated[
+    Tensor, InputConstraints(_PLANAR, (torch.uint8, torch.uint16, torch.int16, torch.float32), sets_layout=False)
+]
+Filtered = Annotated[Tensor, InputConstraints(every_axis=True)]
+Morphed = Annotated[Tensor, InputConstraints(_PLANAR, sets_layout=False)]
 
 
 def _spatial_axes(layout: str, ndim: int) -> list[int]:
@@ -112,7 +114,7 @@ def gaussian_blur(
     return _to_output(total, data.dtype, kind, out)
 
 
-@chunk(gaussian_blur, takes=("sigma", "window_size"), only_on_devices=True)
+@chunk(gaussian_blur, per_sample=("sigma", "window_size"), only_on_devices=True)
 def _blur_batch(data: Tensor, a: Arguments) -> Tensor:
     kind, axes = _output_dtype(data, a.dtype), _spatial_axes(a.layout, data.ndim - 1)
     columns = [per_sample(value, len(data)) for value in (a.sigma, a.window_size)]

@@ -10,14 +10,14 @@ from torch import Tensor
 from torchdali.calls.decorators import chunk, narrows, operator
 from torchdali.codecs.program import ImageProgram
 from torchdali.declaration.narrowing import Edit
-from torchdali.declaration.schema import Arguments, Column, Layout, Out, PerSample, Takes, per_sample
+from torchdali.declaration.schema import Arguments, Column, InputConstraints, Layout, Out, PerSample, per_sample
 from torchdali.kernels.memory import copy_to_out
 from torchdali.kernels.mirror import mirror, mirror_each
 from torchdali.kernels.native import ImageOptions
 
 __all__ = ["flip"]
 
-Flippable = Annotated[Tensor, Takes(("FDHWC", "FHWC", "DHWC", "HWC", "FCDHW", "FCHW", "CDHW", "CHW"))]
+Flippable = Annotated[Tensor, InputConstraints(("FDHWC", "FHWC", "DHWC", "HWC", "FCDHW", "FCHW", "CDHW", "CHW"))]
 
 
 @operator(marks=("levels",))
@@ -55,7 +55,7 @@ def _narrow(program: ImageProgram, arguments: Mapping[str, Any], rng: Any) -> Im
     return program.flip(bool(arguments.get("horizontal", 1)), bool(arguments.get("vertical", 0)))
 
 
-@chunk(flip, takes=("depthwise", "horizontal", "vertical"))
+@chunk(flip, per_sample=("depthwise", "horizontal", "vertical"))
 def _flip_batch(data: Tensor, a: Arguments) -> Tensor:
     flags: tuple[Any, ...] = a.depthwise, a.horizontal, a.vertical
     layout = a.layout

@@ -18,10 +18,10 @@ from torchdali.declaration.schema import (
     Column,
     Data,
     DType,
+    InputConstraints,
     Out,
     PerSample,
     SampleIndices,
-    Takes,
     one_of,
     per_sample,
     shares,
@@ -37,7 +37,7 @@ __all__ = [
 
 _PROPERTIES = ("source_info", "layout")
 
-Batch = Annotated[TensorList, Takes()]
+Batch = Annotated[TensorList, InputConstraints()]
 
 _MAX_REPEATED_BYTES = 1 << 20  # maximum bytes of a batch of constants in which each sample has its own memory
 _MAX_CACHED_BYTES = 1 << 12  # maximum bytes of a batch of constants that is cached
@@ -69,7 +69,7 @@ def cast(data: Data, /, *, dtype: DType, out: Out = None) -> Data:
 
 @chunk(cast)
 def _cast_batch(data: Tensor, a: Arguments) -> Tensor:
-    return cast.body(data, dtype=a.dtype, out=a.out)
+    return cast.implementation(data, dtype=a.dtype, out=a.out)
 
 
 @operator
@@ -106,7 +106,7 @@ def copy(data: Data, /, *, out: Out = None) -> Data:
 
 @chunk(copy)
 def _copy_batch(data: Tensor, a: Arguments) -> Tensor:
-    return copy.body(data, out=a.out)
+    return copy.implementation(data, out=a.out)
 
 
 @operator(over="batch", marks=("levels", "anywhere"))
@@ -193,7 +193,7 @@ def ones_like(data_like: Data, /, *, dtype: DType | None = None, out: Out = None
 
 @chunk(ones_like)
 def _ones_batch(data: Tensor, a: Arguments) -> Tensor:
-    return ones_like.body(data, dtype=a.dtype, out=a.out)
+    return ones_like.implementation(data, dtype=a.dtype, out=a.out)
 
 
 @operator
@@ -209,7 +209,7 @@ def zeros_like(data_like: Data, /, *, dtype: DType | None = None, out: Out = Non
 
 @chunk(zeros_like)
 def _zeros_batch(data: Tensor, a: Arguments) -> Tensor:
-    return zeros_like.body(data, dtype=a.dtype, out=a.out)
+    return zeros_like.implementation(data, dtype=a.dtype, out=a.out)
 
 
 @operator(layout=_layout_argument)

@@ -13,12 +13,12 @@ from torch import Tensor
 
 from torchdali.calls.decorators import operator
 from torchdali.codecs.signatures import describe_content
-from torchdali.declaration.schema import Data, DType, PerSample, Takes, shares
+from torchdali.declaration.schema import Data, DType, InputConstraints, PerSample, shares
 from torchdali.errors import MissingExtraError
 
 __all__ = ["inflate"]
 
-Compressed = Annotated[Tensor, Takes((), (torch.uint8,))]
+Compressed = Annotated[Tensor, InputConstraints((), (torch.uint8,))]
 _CHUNKED = "_inflate_chunks"
 _MAX_CHUNK_BYTES = 1 << 31  # maximum size of a chunk in bytes, LZ4's limit
 

@@ -10,11 +10,11 @@ from torch import Tensor
 
 from torchdali.calls.decorators import operator
 from torchdali.codecs.files import read_file
-from torchdali.declaration.schema import Data, Takes
+from torchdali.declaration.schema import Data, InputConstraints
 
 __all__ = ["read"]
 
-Path = Annotated[Tensor, Takes(dtypes=(torch.uint8, torch.int8))]
+Path = Annotated[Tensor, InputConstraints(dtypes=(torch.uint8, torch.int8))]
 
 
 @operator(name="io.file.read", layout="", devices=("cpu",))

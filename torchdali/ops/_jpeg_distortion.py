@@ -9,12 +9,12 @@ from torch import Tensor
 
 from torchdali.calls.decorators import chunk, operator
 from torchdali.codecs.jpeg import recode
-from torchdali.declaration.schema import Arguments, PerSample, Takes, per_sample
+from torchdali.declaration.schema import Arguments, InputConstraints, PerSample, per_sample
 from torchdali.kernels.jpeg import distort, distort_each
 
 __all__ = ["jpeg_compression_distortion"]
 
-Colored = Annotated[Tensor, Takes(("HWC", "FHWC"), (torch.uint8,))]
+Colored = Annotated[Tensor, InputConstraints(("HWC", "FHWC"), (torch.uint8,))]
 
 
 @operator(marks=("bytes",))
@@ -43,7 +43,7 @@ def jpeg_compression_distortion(image: Colored, /, *, quality: PerSample[int] = 
     return torch.stack([recode(frame, quality) for frame in image]) if len(image) else image
 
 
-@chunk(jpeg_compression_distortion, takes=("quality",), only_on_devices=True)
+@chunk(jpeg_compression_distortion, per_sample=("quality",), only_on_devices=True)
 def _distort_batch(image: Tensor, a: Arguments) -> Any:
     if image.ndim != 4 or image.shape[-1] != 3:
         return NotImplemented

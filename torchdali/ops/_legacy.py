@@ -91,7 +91,7 @@ def fast_resize_crop_mirror(
         mirror: Directions to mirror, as a sum: 1 for horizontal, 2 for vertical, 4 for depth. Default: 0.
     """
     function: Any = resize_crop_mirror
-    result: Image = function.body(data, antialias=antialias, mirror=mirror, layout=layout, **arguments)
+    result: Image = function.implementation(data, antialias=antialias, mirror=mirror, layout=layout, **arguments)
     return result
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import chunk, operator
-from torchdali.declaration.schema import Arguments, Data, DType, PerSample, Takes, one_of
+from torchdali.declaration.schema import Arguments, Data, DType, InputConstraints, PerSample, one_of
 from torchdali.kernels.audio import levels
 from torchdali.kernels.convert import convert
 from torchdali.tensors._storage import PackedSamples
@@ -22,9 +22,9 @@ _INTEGERS = (
     torch.uint8, torch.int8, torch.uint16, torch.int16, torch.uint32, torch.int32, torch.uint64, torch.int64,
 )  # fmt: skip
 
-Floats = Annotated[Tensor, Takes((), (torch.float32,))]
-Signal = Annotated[Tensor, Takes((), (*_INTEGERS, torch.float32))]
-Filtered = Annotated[Tensor, Takes((), (*_INTEGERS, torch.float32, torch.float64))]
+Floats = Annotated[Tensor, InputConstraints((), (torch.float32,))]
+Signal = Annotated[Tensor, InputConstraints((), (*_INTEGERS, torch.float32))]
+Filtered = Annotated[Tensor, InputConstraints((), (*_INTEGERS, torch.float32, torch.float64))]
 
 
 def _check_reference(arguments: Mapping[str, Any]) -> None:

@@ -17,11 +17,11 @@ import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import chunk, operator
-from torchdali.codecs._native import Files, Parts, Table, WindowChoice, examine, lots_of
+from torchdali.codecs._native import Files, Parts, Table, WindowChoice, examine, lot_limit
 from torchdali.codecs.image_crops import decode_crop
 from torchdali.codecs.images import peek_header
 from torchdali.codecs.program import ImageProgram
-from torchdali.declaration.batching import ChunkResults, EncodedBody, argument_names
+from torchdali.declaration.batching import ChunkResults, EncodedImplementation, argument_names
 from torchdali.declaration.registry import registry
 from torchdali.declaration.schema import Data, shares
 from torchdali.errors import FusedPart
@@ -154,7 +154,7 @@ def _is_for_device(data: Tensor, arguments: Mapping[str, Any]) -> bool:
     if data.ndim != 1 or share <= 0 or library() is None:
         return False
     options = ImageOptions(upright=arguments.get("adjust_orientation", True))
-    return 0 <= int(examine([data], options).rows["lot"][0]) < lots_of(share)
+    return 0 <= int(examine([data], options).rows["lot"][0]) < lot_limit(share)
 
 
 def _resize_crop_builder(arguments: Mapping[str, Any]) -> Build:
@@ -205,7 +205,7 @@ array with the starts of all regions to resize, followed by the ends of these re
 
 
 @chunk(_decode_random_share, "encoded")
-def _random_regions(constants: Mapping[str, Any]) -> EncodedBody | None:
+def _random_regions(constants: Mapping[str, Any]) -> EncodedImplementation | None:
     arguments = registry["_decode_random_share"].arguments(constants)
     attempts, area, ratio = (arguments[name] for name in ("num_attempts", "random_area", "random_aspect_ratio"))
     try:
@@ -216,7 +216,7 @@ def _random_regions(constants: Mapping[str, Any]) -> EncodedBody | None:
 
 
 @chunk(_decode_share, "encoded")
-def _regions(constants: Mapping[str, Any]) -> EncodedBody | None:
+def _regions(constants: Mapping[str, Any]) -> EncodedImplementation | None:
     if not _is_resized(constants):
         return _batch_decoder(constants, WindowChoice.whole(_is_upright(constants)))
     build = _resize_crop_builder(constants)
@@ -232,14 +232,16 @@ def _regions(constants: Mapping[str, Any]) -> EncodedBody | None:
         regions = rows[:, 6:].reshape(-1, 2, 2).transpose(1, 0, 2)
         return rows[:, :4].astype(np.int64), (rows[:, 4:6].copy(),), regions.ravel()
 
-    return _batch_decoder(constants, WindowChoice.take_passed(_is_upright(constants)), plan)
+    return _batch_decoder(constants, WindowChoice.explicit(_is_upright(constants)), plan)
 
 
 def _is_upright(constants: Mapping[str, Any]) -> bool:
     return bool(constants.get("adjust_orientation", True))
 
 
-def _batch_decoder(constants: Mapping[str, Any], choice: WindowChoice, plan: Plan | None = None) -> EncodedBody | None:
+def _batch_decoder(
+    constants: Mapping[str, Any], choice: WindowChoice, plan: Plan | None = None
+) -> EncodedImplementation | None:
     """Return the function that decodes several images in one call; None if the native library is missing.
 
     Args:
@@ -339,15 +341,17 @@ def _decode_with_device(
     Returns:
         The images, and the indices of the images that the native library couldn't decode.
     """
-    offset = -1 if buffer is None else buffer.reserve(parts.pixels)
+    offset = -1 if buffer is None else buffer.reserve(parts.pixel_bytes)
     in_place = None if offset >= 0 else _in_place_results(parts, out)
-    memory = torch.empty(parts.pixels, dtype=torch.uint8) if offset < 0 and in_place is None else None
+    memory = torch.empty(parts.pixel_bytes, dtype=torch.uint8) if offset < 0 and in_place is None else None
     if buffer is not None and offset >= 0:
         address = buffer.address + offset
     else:
         address = memory.data_ptr() if memory is not None else out.data_ptr() if out is not None else 0
-    failed = parts.do(options, address, share.reserve(parts.copies) if share is not None and parts.shared else 0)
-    first = share.add(files, parts.table, parts.shared) if share is not None and parts.shared else 0
+    failed = parts.decode(
+        options, address, share.reserve(parts.copy_bytes) if share is not None and parts.shared_count else 0
+    )
+    first = share.add(files, parts.table, parts.shared_count) if share is not None and parts.shared_count else 0
     if buffer is not None and buffer.share is not None:
         buffer.share.count_examined(len(files))
     images: Sequence[Any] = ChunkImages(parts.table, max(offset, 0), first, share) if in_place is None else in_place

@@ -12,7 +12,15 @@ from torch import Tensor
 
 from torchdali.calls.decorators import operator
 from torchdali.calls.preparing import each_frame_value
-from torchdali.declaration.schema import BatchOutput, Column, DType, PerFrame, PerSample, SampleIndices, Takes
+from torchdali.declaration.schema import (
+    BatchOutput,
+    Column,
+    DType,
+    InputConstraints,
+    PerFrame,
+    PerSample,
+    SampleIndices,
+)
 from torchdali.errors import batch_level
 from torchdali.kernels.convert import convert
 from torchdali.kernels.limits import check_pixels, limits
@@ -27,7 +35,7 @@ _CPU = torch.device("cpu")
 _MAX_STACKED_BYTES = 1 << 18  # maximum bytes of a canvas; larger canvases of a batch are allocated as separate tensors
 _REAL = (torch.uint8, torch.int16, torch.int32, torch.float32)
 
-ImageBatch = Annotated[TensorList, Takes(("HWC", "FHWC"), _REAL)]
+ImageBatch = Annotated[TensorList, InputConstraints(("HWC", "FHWC"), _REAL)]
 RegionArguments = Mapping[str, "tuple[Any, bool] | None"]
 """The arguments ``in_anchors``, ``out_anchors`` and ``shapes`` by their names.
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import chunk, operator
-from torchdali.declaration.schema import Arguments, Data, Layout, PerSample, Takes, per_sample
+from torchdali.declaration.schema import Arguments, Data, InputConstraints, Layout, PerSample, per_sample
 from torchdali.kernels.convert import convert, full_scale
 from torchdali.rng import Rng, normals
 from torchdali.tensors import TensorList
@@ -21,7 +21,7 @@ _NUMBERS = (
     torch.uint8, torch.int8, torch.uint16, torch.int16, torch.uint32, torch.int32, torch.uint64, torch.int64,
     torch.float32,
 )  # fmt: skip
-Numbers = Annotated[Tensor, Takes((), _NUMBERS)]
+Numbers = Annotated[Tensor, InputConstraints((), _NUMBERS)]
 
 
 def _to_float(data: Tensor) -> Tensor:
@@ -45,7 +45,7 @@ def gaussian(data: Numbers, /, *, mean: PerSample[float] = 0.0, stddev: PerSampl
     return convert(_to_device(noise, data).mul_(stddev).add_(_to_float(data)).add_(mean), data.dtype)
 
 
-@chunk(gaussian, "device", takes=("stddev", "mean"))
+@chunk(gaussian, "device", per_sample=("stddev", "mean"))
 def _gaussian_on_device(data: TensorList, a: Arguments) -> Any:
     return _add_noise_on_cpu(gaussian, data, a, ("stddev", "mean"))
 
@@ -64,7 +64,7 @@ def _add_noise_on_cpu(
     columns = [per_sample(getattr(a, name), len(data)) for name in names]
     rows = zip(data.current_storage().to_cpu().samples(), a.rng.samples(), *columns, strict=True)
     samples = [
-        operator_.body(sample, rng=sample_rng, **dict(zip(names, values, strict=True)), **constants)
+        operator_.implementation(sample, rng=sample_rng, **dict(zip(names, values, strict=True)), **constants)
         for sample, sample_rng, *values in rows
     ]
     return TensorList.from_samples(samples, data.layout())
@@ -86,7 +86,7 @@ def shot(data: Numbers, /, *, factor: PerSample[float] = 20.0, rng: Rng) -> Data
     return convert(_to_device(counts, data).mul_(factor), data.dtype)
 
 
-@chunk(shot, "device", takes=("factor",))
+@chunk(shot, "device", per_sample=("factor",))
 def _shot_on_device(data: TensorList, a: Arguments) -> Any:
     return _add_noise_on_cpu(shot, data, a, ("factor",))
 
@@ -141,7 +141,7 @@ def salt_and_pepper(
 _PER_SAMPLE_ARGUMENTS = ("prob", "salt_vs_pepper", "salt_val", "pepper_val")
 
 
-@chunk(salt_and_pepper, "device", takes=_PER_SAMPLE_ARGUMENTS)
+@chunk(salt_and_pepper, "device", per_sample=_PER_SAMPLE_ARGUMENTS)
 def _salt_and_pepper_on_device(data: TensorList, a: Arguments) -> Any:
     return _add_noise_on_cpu(
         salt_and_pepper, data, a, _PER_SAMPLE_ARGUMENTS, per_channel=a.per_channel, layout=a.layout

@@ -19,10 +19,10 @@ from torchdali.declaration.schema import (
     Column,
     Data,
     DType,
+    InputConstraints,
     Layout,
     Out,
     PerSample,
-    Takes,
     per_sample,
 )
 from torchdali.kernels.color.affine import affine_intensities, affine_intensity
@@ -39,8 +39,8 @@ __all__ = ["normalize"]
 _NUMBERS = (
     torch.uint8, torch.int8, torch.uint16, torch.int16, torch.uint32, torch.int32, torch.float32,
 )  # fmt: skip
-Numbers = Annotated[Tensor, Takes((), _NUMBERS)]
-Batch = Annotated[TensorList, Takes((), _NUMBERS)]
+Numbers = Annotated[Tensor, InputConstraints((), _NUMBERS)]
+Batch = Annotated[TensorList, InputConstraints((), _NUMBERS)]
 
 
 def _over_batch(arguments: Mapping[str, Any]) -> str | None:
@@ -147,7 +147,7 @@ def _edit(constants: Mapping[str, Any]) -> Edit | None:
 _NORMALIZED = (torch.float32, torch.float16, torch.uint8, torch.int8)
 
 
-@chunk(normalize, takes=("mean", "stddev"))
+@chunk(normalize, per_sample=("mean", "stddev"))
 def _normalize_stacked(data: Tensor, a: Arguments) -> Any:
     rows = list(zip(per_sample(a.mean, len(data)), per_sample(a.stddev, len(data)), strict=True))
     if not all(isinstance(number, (int, float)) for row in rows for number in row):

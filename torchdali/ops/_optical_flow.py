@@ -10,12 +10,12 @@ from torch.nn import functional
 
 from torchdali import types
 from torchdali.calls.decorators import operator
-from torchdali.declaration.schema import Data, Takes
+from torchdali.declaration.schema import Data, InputConstraints
 from torchdali.kernels.optical_flow import flow
 
 __all__ = ["optical_flow"]
 
-Frames = Annotated[Tensor, Takes(("FHWC",), (torch.uint8,))]
+Frames = Annotated[Tensor, InputConstraints(("FHWC",), (torch.uint8,))]
 _LUMA = (0.299, 0.587, 0.114)
 
 

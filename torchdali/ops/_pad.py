@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import operator
-from torchdali.declaration.schema import BatchOutput, Column, PerSample, Takes, per_sample
+from torchdali.declaration.schema import BatchOutput, Column, InputConstraints, PerSample, per_sample
 from torchdali.errors import batch_level
 from torchdali.kernels.device.window import copy_windows
 from torchdali.kernels.limits import check_pixels
@@ -22,7 +22,7 @@ from torchdali.tensors import TensorList
 
 __all__ = ["pad"]
 
-Batch = Annotated[TensorList, Takes()]
+Batch = Annotated[TensorList, InputConstraints()]
 
 
 @operator(over="batch", separable=True, marks=("levels",))

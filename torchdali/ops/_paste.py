@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import chunk, operator
-from torchdali.declaration.schema import Arguments, BatchOutput, Layout, PerSample, Takes, per_sample
+from torchdali.declaration.schema import Arguments, BatchOutput, InputConstraints, Layout, PerSample, per_sample
 from torchdali.kernels.grid import grid_mask as mask_grid
 from torchdali.kernels.grid import grid_mask_each
 from torchdali.kernels.limits import check_pixels
@@ -21,9 +21,11 @@ __all__ = ["bbox_paste", "grid_mask", "paste"]
 
 _REAL = (torch.uint8, torch.int16, torch.int32, torch.float32)
 
-Still = Annotated[Tensor, Takes(("HWC",), (torch.uint8,))]
-Boxes = Annotated[TensorList, Takes((), (torch.float32,))]
-Masked = Annotated[Tensor, Takes(("HWC", "HW", "FHWC", "CHW", "FCHW"), _REAL, channel_last=True, names=False)]
+Still = Annotated[Tensor, InputConstraints(("HWC",), (torch.uint8,))]
+Boxes = Annotated[TensorList, InputConstraints((), (torch.float32,))]
+Masked = Annotated[
+    Tensor, InputConstraints(("HWC", "HW", "FHWC", "CHW", "FCHW"), _REAL, channel_last=True, sets_layout=False)
+]
 
 
 @operator(marks=("levels",))
@@ -158,7 +160,7 @@ def grid_mask(
     return mask_grid(image, tile, ratio, angle, shift_x, shift_y)
 
 
-@chunk(grid_mask, takes=("tile", "ratio", "angle", "shift_x", "shift_y"), only_on_devices=True)
+@chunk(grid_mask, per_sample=("tile", "ratio", "angle", "shift_x", "shift_y"), only_on_devices=True)
 def _mask_batch(image: Tensor, a: Arguments) -> Any:
     if a.layout not in ("HW", "HWC"):
         return NotImplemented

@@ -13,11 +13,11 @@ from torchdali.declaration.schema import (
     AllFrames,
     Arguments,
     Data,
+    InputConstraints,
     Layout,
     ListOrMatrix,
     Out,
     PerSample,
-    Takes,
     one_of,
     per_sample,
 )
@@ -43,7 +43,7 @@ _MODES = {
 }
 _REAL = (torch.uint8, torch.int16, torch.uint16, torch.float32)
 Matrix = list[list[float]]
-ImageLike = Annotated[Tensor, Takes(("HW", "HWC", "FHWC", "CHW", "FCHW"), _REAL, channel_last=True)]
+ImageLike = Annotated[Tensor, InputConstraints(("HW", "HWC", "FHWC", "CHW", "FCHW"), _REAL, channel_last=True)]
 
 
 def _interpolation_mode(interp: DALIInterpType) -> str:
@@ -124,7 +124,7 @@ def _check_arguments(origin: str, border: str, fill: list[float], channels: int)
     return fill or [0.0]
 
 
-@chunk(warp_perspective, "device", takes=("matrix", "size"))
+@chunk(warp_perspective, "device", per_sample=("matrix", "size"))
 def _warp_on_device(image: TensorList, matrix_input: TensorList | None = None, *, a: Arguments) -> Any:
     images = images_of(image, a.layout, floats=True)
     if images is None or matrix_input is not None:
@@ -153,7 +153,7 @@ def _center_matrix(matrix: Matrix, inverse_map: bool, origin: str) -> Matrix:
     return [[a - g / 2 for a, g in zip(row, w, strict=True)] for row in (u, v)] + [w]
 
 
-Mapped = Annotated[Tensor, Takes(("HWC", "FHWC"))]
+Mapped = Annotated[Tensor, InputConstraints(("HWC", "FHWC"))]
 
 
 @operator(name="experimental.remap")

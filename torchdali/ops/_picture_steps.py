@@ -21,7 +21,7 @@ from torchvision.transforms import InterpolationMode, v2
 from torchvision.transforms import functional as F
 
 from torchdali.codecs import pixel_steps
-from torchdali.codecs._pillow import is_refused
+from torchdali.codecs._pillow import exceeds_pillow_limit
 from torchdali.codecs.program import ImageProgram
 from torchdali.rng import Rng
 
@@ -149,7 +149,7 @@ def change_pixels(program: ImageProgram, steps: Steps | None) -> ImageProgram | 
 
     Return None if `steps` is None, or if the image has more pixels after the steps than Pillow allows.
     """
-    if steps is None or is_refused(*steps[1]):
+    if steps is None or exceeds_pillow_limit(*steps[1]):
         return None
     return program.change_pixels(*steps) if steps[0] else program
 

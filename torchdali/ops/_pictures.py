@@ -24,7 +24,7 @@ from torch import Tensor
 
 from torchdali.calls.decorators import narrows, operator, reader
 from torchdali.codecs._native import examine, read_headers, render
-from torchdali.codecs._pillow import is_refused
+from torchdali.codecs._pillow import exceeds_pillow_limit
 from torchdali.codecs.files import map_or_read, open_bytes
 from torchdali.codecs.program import ImageProgram
 from torchdali.declaration.narrowing import Edit
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "STORED", "DrawnTransforms", "ImageProgram", "ImageSource", "ImageTransform", "ImageTransforms", "RandomSteps",
-    "RequestDataset", "TensorConversion", "is_refused", "library",
+    "RequestDataset", "TensorConversion", "exceeds_pillow_limit", "library",
 ]  # fmt: skip
 
 
@@ -266,7 +266,7 @@ def _picture(data: Data, /, *, transforms: ImageTransforms, rng: Rng, out: Out =
 @operator(layout="HWC")
 def _still_picture(data: Data, /, *, transforms: ImageTransforms) -> Data:
     """Apply transforms that draw no random numbers. A cache can store the resulting uint8 pixels."""
-    return _picture.body(data, transforms=transforms, rng=Rng(0, (0, 0)))
+    return _picture.implementation(data, transforms=transforms, rng=Rng(0, (0, 0)))
 
 
 def _read_size(data: Tensor) -> tuple[int, int] | None:

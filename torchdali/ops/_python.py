@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from torchdali.calls.decorators import operator
-from torchdali.declaration.schema import BatchOutput, BatchSize, Takes
+from torchdali.declaration.schema import BatchOutput, BatchSize, InputConstraints
 from torchdali.errors import batch_level, self_explanatory, warn
 from torchdali.tensors import TensorList
 
@@ -32,7 +32,7 @@ POSITIONAL_ARGUMENTS = dict.fromkeys(
 ) | {"dl_tensor_python_function": ("function", "num_outputs", "device")}
 """For each operator, the arguments that the operator's class in `ops` accepts by position, as in DALI."""
 
-AnyBatch = Annotated[TensorList, Takes()]
+AnyBatch = Annotated[TensorList, InputConstraints()]
 _Columns = list[list[torch.Tensor]]
 Outputs = BatchOutput | tuple[BatchOutput, ...]
 

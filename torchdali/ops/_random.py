@@ -16,7 +16,7 @@ import numpy.typing as npt
 import torch
 
 from torchdali.calls.decorators import operator
-from torchdali.declaration.schema import BatchOutput, Column, Data, DType, PerSample, Takes, per_sample
+from torchdali.declaration.schema import BatchOutput, Column, Data, DType, InputConstraints, PerSample, per_sample
 from torchdali.errors import batch_level
 from torchdali.kernels import beta as kernel
 from torchdali.kernels.convert import convert
@@ -25,7 +25,7 @@ from torchdali.tensors import TensorList
 
 __all__ = ["batch_permutation", "beta", "choice", "coin_flip", "normal", "uniform"]
 
-ShapeLike = Annotated[TensorList, Takes()]
+ShapeLike = Annotated[TensorList, InputConstraints()]
 Numbers = npt.NDArray[Any]
 Shape = tuple[int, ...]
 Compute = Callable[[Numbers, slice], Numbers]
@@ -222,7 +222,7 @@ def beta(
 
 @operator(name="random.choice", over="batch", separable=True, devices=("cpu",))
 def choice(
-    a: Annotated[TensorList, Takes()],
+    a: Annotated[TensorList, InputConstraints()],
     shape_like: ShapeLike | None = None,
     /,
     *,

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from torchdali.calls.decorators import operator
-from torchdali.declaration.schema import Column, Data, PerSample, Takes
+from torchdali.declaration.schema import Column, Data, InputConstraints, PerSample
 from torchdali.errors import batch_level
 from torchdali.kernels.memory import Array
 from torchdali.kernels.random_window import random_windows
@@ -31,7 +31,7 @@ _SHAPE_TYPES = (
 
 @operator(over="batch", separable=True, layout="")
 def random_crop_generator(
-    shape: Annotated[TensorList, Takes(dtypes=_SHAPE_TYPES)],
+    shape: Annotated[TensorList, InputConstraints(dtypes=_SHAPE_TYPES)],
     /,
     *,
     num_attempts: int = 10,
@@ -92,7 +92,7 @@ def _read_sides(shape: TensorList) -> Array:
 
 @operator(over="batch", separable=True, layout="")
 def roi_random_crop(
-    data: Annotated[TensorList, Takes()] | None = None,
+    data: Annotated[TensorList, InputConstraints()] | None = None,
     /,
     *,
     crop_shape: PerSample[list[int]],

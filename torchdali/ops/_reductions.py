@@ -10,7 +10,7 @@ from torch import Tensor
 
 from torchdali.calls.decorators import chunk, operator
 from torchdali.declaration.registry import OperatorFunction
-from torchdali.declaration.schema import Arguments, Data, DType, Layout, Takes, shares
+from torchdali.declaration.schema import Arguments, Data, DType, InputConstraints, Layout, shares
 from torchdali.kernels.convert import convert
 from torchdali.kernels.reduce import extreme, moments, resolve_axes, total, variance_of
 
@@ -20,7 +20,7 @@ _NUMBERS = (
     torch.uint8, torch.int8, torch.uint16, torch.int16, torch.uint32, torch.int32, torch.uint64, torch.int64,
     torch.float32,
 )  # fmt: skip
-Numbers = Annotated[Tensor, Takes((), _NUMBERS)]
+Numbers = Annotated[Tensor, InputConstraints((), _NUMBERS)]
 
 
 def reduced_axes(
@@ -223,7 +223,7 @@ def _declare_batch(function: OperatorFunction[..., Any]) -> None:
 
     @chunk(function, only_on_devices=True)
     def reduce_batch(data: Tensor, a: Arguments) -> Any:
-        return function.body(data, layout="", **a.of(function.body), **_shift_axes(data, a))
+        return function.implementation(data, layout="", **a.of(function.implementation), **_shift_axes(data, a))
 
 
 def _declare_batch_around_means(function: OperatorFunction[..., Any]) -> None:
@@ -235,7 +235,7 @@ def _declare_batch_around_means(function: OperatorFunction[..., Any]) -> None:
         if mean[0].numel() == 1:
             shape = [1 if i in where["axes"] else extent for i, extent in enumerate(data.shape)]
             mean = mean.reshape(-1, *[1] * (data.ndim - 1)).expand(shape)
-        return function.body(data, mean, layout="", **a.of(function.body), **where)
+        return function.implementation(data, mean, layout="", **a.of(function.implementation), **where)
 
 
 def _shift_axes(data: Tensor, a: Arguments) -> dict[str, Any]:

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import chunk, narrows, operator
-from torchdali.codecs.image_crops import scale_for
+from torchdali.codecs.image_crops import choose_scale
 from torchdali.codecs.program import ImageProgram, Resize
 from torchdali.declaration.batching import argument_names
 from torchdali.declaration.narrowing import Edit
@@ -27,13 +27,13 @@ from torchdali.declaration.schema import (
     Column,
     DType,
     Image,
+    InputConstraints,
     Layout,
     Out,
     PerSample,
-    Takes,
-    each_of,
     one_of,
     shares,
+    split_arguments,
 )
 from torchdali.kernels import native
 from torchdali.kernels.device.resize import Regions, resize_batch
@@ -248,7 +248,7 @@ def resize_image(data: Tensor, layout: str, size_arguments: Mapping[str, Any], f
     return resampling(data, size, region, **filters)
 
 
-@chunk(resize, "device", takes=argument_names(sizing))
+@chunk(resize, "device", per_sample=argument_names(sizing))
 def _resize_on_device(data: TensorList, a: Arguments) -> Any:
     images = images_of(data, a.layout, floats=True)
     if a.save_attrs or images is None:
@@ -273,7 +273,7 @@ def sizing_of(
     if (plain := _fast_sizing(arguments, images.sides.shape[1])) is not None:
         return plain
     lengths: list[tuple[int, ...]] = [(h, w) for h, w in images.sides.T.tolist()]
-    rows = each_of(arguments)
+    rows = split_arguments(arguments)
     rows = rows * len(lengths) if len(rows) == 1 else rows
     pairs = [sizing(sides, **row) for sides, row in zip(lengths, rows, strict=True)]
     sizes = np.array([size for size, _ in pairs], np.int64).T
@@ -395,7 +395,7 @@ def resize_crop_mirror(
     return resampling(data, tuple(final), region, **filters)
 
 
-RandomlyCropped = Annotated[Tensor, Takes(("HWC", "CHW", "FHWC", "FCHW", "CFHW"), channel_last=True)]
+RandomlyCropped = Annotated[Tensor, InputConstraints(("HWC", "CHW", "FHWC", "FCHW", "CFHW"), channel_last=True)]
 
 
 @operator(marks=("levels",))
@@ -572,7 +572,7 @@ def _reduce_program(
     scale = 1
     if h >= 2 * height and w >= 2 * width:
         y, x, h, w = (8 * (value // 8) for value in (y, x, h, w))
-        scale = scale_for(h, w, height, width)
+        scale = choose_scale(h, w, height, width)
     top, left, bottom, right = y // scale, x // scale, (y + h) // scale, (x + w) // scale
     smaller = ImageProgram.of(bottom, right, program.options, scale=scale).crop(top, left, bottom - top, right - left)
     assert smaller is not None
@@ -582,14 +582,14 @@ def _reduce_program(
 
 # ---------------------------------------------------------------- any axes
 
-Resized = Annotated[Tensor, Takes((), (torch.uint8, torch.int16, torch.uint16, torch.float32))]
+Resized = Annotated[Tensor, InputConstraints((), (torch.uint8, torch.int16, torch.uint16, torch.float32))]
 
 experimental_resize = operator(
     name="experimental.resize",
     outputs=lambda arguments: 2 if arguments["save_attrs"] else None,
     deprecated={"image_type": None},
     devices=("gpu",),
-)(resize.body)
+)(resize.implementation)
 chunk(experimental_resize, "device")(_resize_on_device)
 
 

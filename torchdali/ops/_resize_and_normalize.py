@@ -19,10 +19,10 @@ from torchdali.declaration.schema import (
     Arguments,
     DType,
     Image,
+    InputConstraints,
     Layout,
     Out,
     PerSample,
-    Takes,
     shares,
 )
 from torchdali.errors import FusedPart
@@ -72,7 +72,7 @@ _FAMILIES = (argument_names(sizing), FILTERS, argument_names(crop_window), argum
 
 @operator(layout=lambda layouts, arguments: arguments["output_layout"])
 def _resize_crop_mirror_normalize(
-    data: Annotated[Tensor, Takes(IMAGE_LAYOUTS)],
+    data: Annotated[Tensor, InputConstraints(IMAGE_LAYOUTS)],
     /,
     *,
     layout: Layout,
@@ -90,10 +90,10 @@ def _resize_crop_mirror_normalize(
         else:
             channel = layout.index("C")
             data = resize_image(data.movedim(channel, -1), layout, size, filters).movedim(-1, channel)
-    return crop_mirror_normalize.body(data, layout=layout, out=out, **window, **normalization)
+    return crop_mirror_normalize.implementation(data, layout=layout, out=out, **window, **normalization)
 
 
-@chunk(_resize_crop_mirror_normalize, "device", takes=argument_names(sizing) | {"mirror"})
+@chunk(_resize_crop_mirror_normalize, "device", per_sample=argument_names(sizing) | {"mirror"})
 def _resize_normalize_on_device(data: TensorList, a: Arguments) -> Any:
     """Resize and normalize a batch in two kernel launches.
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import operator
-from torchdali.declaration.schema import BatchOutput, Data, PerSample, Takes, one_of
+from torchdali.declaration.schema import BatchOutput, Data, InputConstraints, PerSample, one_of
 from torchdali.errors import batch_level
 from torchdali.kernels.masks import foreground as kernel
 from torchdali.kernels.masks.blobs import blobs
@@ -53,7 +53,7 @@ def _over_batch(arguments: Mapping[str, Any]) -> str | None:
     name="segmentation.random_mask_pixel", devices=("cpu",), layout="", variant=_over_batch
 )  # fmt: skip
 def random_mask_pixel(
-    mask: Annotated[Tensor, Takes(dtypes=_MASKS)],
+    mask: Annotated[Tensor, InputConstraints(dtypes=_MASKS)],
     /,
     *,
     foreground: PerSample[int] = 0,
@@ -92,7 +92,7 @@ def random_mask_pixel(
 
 @operator(over="batch", separable=True, devices=("cpu",), layout="")
 def _any_pixel(
-    mask: Annotated[TensorList, Takes(dtypes=_MASKS)],
+    mask: Annotated[TensorList, InputConstraints(dtypes=_MASKS)],
     /,
     *,
     foreground: int = 0,
@@ -144,7 +144,7 @@ class _ObjectFinder:
     outputs=_box_outputs, make=_ObjectFinder,
 )  # fmt: skip
 def random_object_bbox(
-    mask: Annotated[Tensor, Takes(dtypes=_LABELS)],
+    mask: Annotated[Tensor, InputConstraints(dtypes=_LABELS)],
     /,
     *,
     background: PerSample[int] = UnsetInt(0),  # noqa: B008  never changed
@@ -346,9 +346,9 @@ def _draw_value(rng: Rng, values: list[int], chances: list[float]) -> int:
     layout="",
 )
 def select_masks(
-    mask_ids: Annotated[TensorList, Takes(dtypes=(torch.int32,))],
-    polygons: Annotated[TensorList, Takes()],
-    vertices: Annotated[TensorList, Takes()],
+    mask_ids: Annotated[TensorList, InputConstraints(dtypes=(torch.int32,))],
+    polygons: Annotated[TensorList, InputConstraints()],
+    vertices: Annotated[TensorList, InputConstraints()],
     /,
     *,
     reindex_masks: bool = False,

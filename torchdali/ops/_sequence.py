@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import chunk, operator
-from torchdali.declaration.schema import Arguments, BatchOutput, Data, Layout, Out, PerSample, Takes
+from torchdali.declaration.schema import Arguments, BatchOutput, Data, InputConstraints, Layout, Out, PerSample
 from torchdali.errors import batch_level
 from torchdali.kernels.device_cache import device_cache
 from torchdali.ops._arguments import as_list
@@ -18,7 +18,7 @@ from torchdali.tensors import TensorList
 
 __all__ = ["element_extract", "per_frame", "sequence_rearrange"]
 
-Batch = Annotated[TensorList, Takes()]
+Batch = Annotated[TensorList, InputConstraints()]
 Elements = Tensor | tuple[Tensor, ...]
 
 

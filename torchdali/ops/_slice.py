@@ -10,7 +10,7 @@ from torch import Tensor
 
 from torchdali.calls.decorators import chunk, operator
 from torchdali.declaration.batching import argument_names
-from torchdali.declaration.schema import Arguments, Data, DType, Layout, Out, PerSample, each_of, one_of, shares
+from torchdali.declaration.schema import Arguments, Data, DType, Layout, Out, PerSample, one_of, shares, split_arguments
 from torchdali.kernels.memory import copy_to_out, copy_windows, cut_windows, is_array
 from torchdali.kernels.window import (
     BORDER_POLICIES,
@@ -159,14 +159,14 @@ def slice_(
     return copy_to_out(result, out)
 
 
-@chunk(slice_, takes=argument_names(slice_window))
+@chunk(slice_, per_sample=argument_names(slice_window))
 def _slice_batch(data: Tensor, anchor: Tensor | None = None, extent: Tensor | None = None, *, a: Arguments) -> Any:
     arguments = a.of(slice_window)
     resolve_policy(a.out_of_bounds_policy)
     if a.dtype not in (None, data.dtype) or not is_array(data) or not len(data):
         return NotImplemented
     resolved_layout = a.layout or _DEFAULT_LAYOUTS.get(data.ndim - 1, "")
-    rows, shape = each_of(arguments), data.shape[1:]
+    rows, shape = split_arguments(arguments), data.shape[1:]
     if anchor is None or extent is None:
         sample_windows = [slice_window(shape, resolved_layout, anchor, extent, **row) for row in rows]
     elif len(rows) > 1 or not anchor.ndim == extent.ndim == 2:
@@ -187,7 +187,7 @@ def _slice_batch(data: Tensor, anchor: Tensor | None = None, extent: Tensor | No
     return copy_windows(windows, data.dtype, a.out)
 
 
-@chunk(slice_, "device", takes=argument_names(slice_window))
+@chunk(slice_, "device", per_sample=argument_names(slice_window))
 def _slice_on_device(
     data: TensorList, anchor: TensorList | None = None, extent: TensorList | None = None, *, a: Arguments
 ) -> Any:
@@ -195,7 +195,7 @@ def _slice_on_device(
     images, policy = images_of(data, resolved_layout, floats=True), resolve_policy(a.out_of_bounds_policy)
     if images is None or anchor is not None or a.dtype not in (None, images.flat.dtype):
         return NotImplemented
-    rows, shapes = each_of(a.of(slice_window)), data.shape()
+    rows, shapes = split_arguments(a.of(slice_window)), data.shape()
     rows = rows * len(shapes) if len(rows) == 1 else rows
     windows = [slice_window(s, resolved_layout, **row) for s, row in zip(shapes, rows, strict=True)]
     spans = spans_of([shape[:2] for shape in shapes], windows)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import chunk, operator
-from torchdali.declaration.schema import Arguments, Layout, Takes, one_of
+from torchdali.declaration.schema import Arguments, InputConstraints, Layout, one_of
 from torchdali.kernels.audio.cosine import cosine_matrix
 from torchdali.kernels.audio.mel import FORMULAS, apply_filters, mel_filters
 from torchdali.kernels.audio.spectrum import (
@@ -28,7 +28,7 @@ __all__ = ["mel_filter_bank", "mfcc", "power_spectrum", "spectrogram"]
 
 _LAYOUTS = ("ft", "tf")
 
-Floats = Annotated[Tensor, Takes((), (torch.float32,))]
+Floats = Annotated[Tensor, InputConstraints((), (torch.float32,))]
 
 
 @operator

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import chunk, operator
-from torchdali.declaration.schema import Arguments, BatchOutput, Data, DType, Out, Takes
+from torchdali.declaration.schema import Arguments, BatchOutput, Data, DType, InputConstraints, Out
 from torchdali.errors import batch_level
 from torchdali.kernels.convert import convert, integer_limits
 from torchdali.kernels.device_cache import device_cache
@@ -25,8 +25,8 @@ INTEGERS = (
     torch.uint8, torch.uint16, torch.uint32, torch.uint64, torch.int8, torch.int16, torch.int32, torch.int64,
 )  # fmt: skip
 NUMBERS = (*INTEGERS, torch.float32, torch.float64)
-Batch = Annotated[TensorList, Takes()]
-Integers = Annotated[Tensor, Takes(dtypes=INTEGERS)]
+Batch = Annotated[TensorList, InputConstraints()]
+Integers = Annotated[Tensor, InputConstraints(dtypes=INTEGERS)]
 
 # ---------------------------------------------------------------- one-hot
 
@@ -195,7 +195,7 @@ def lookup_table(
 
 @chunk(lookup_table)
 def _look_up_batch(data: Tensor, a: Arguments) -> Tensor:
-    return lookup_table.body(data, **a.of(lookup_table.body), out=a.out)
+    return lookup_table.implementation(data, **a.of(lookup_table.implementation), out=a.out)
 
 
 def _look_up_bytes(data: Tensor, table: Tensor, out: Tensor | None) -> Tensor | None:

@@ -13,14 +13,14 @@ import numpy.typing as npt
 import torch
 
 from torchdali.calls.decorators import operator
-from torchdali.declaration.schema import BatchOutput, BatchSize, Column, ListOrMatrix, PerFrame, Takes
+from torchdali.declaration.schema import BatchOutput, BatchSize, Column, InputConstraints, ListOrMatrix, PerFrame
 from torchdali.errors import batch_level
 from torchdali.tensors import TensorList
 
 __all__ = ["combine", "crop", "rotation", "scale", "shear", "translation"]
 
 Array = npt.NDArray[np.float64]
-Matrices = Annotated[TensorList, Takes((), (torch.float32,))]
+Matrices = Annotated[TensorList, InputConstraints((), (torch.float32,))]
 
 
 def _layout(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> str:

@@ -11,11 +11,11 @@ from torch import Tensor
 from torchdali.calls.decorators import operator
 from torchdali.codecs.video import VideoDecoder
 from torchdali.codecs.video_clips import PAD_MODES, fill_frame, pad_frames, read_clip
-from torchdali.declaration.schema import Data, PerSample, Takes, one_of
+from torchdali.declaration.schema import Data, InputConstraints, PerSample, one_of
 
 __all__ = ["video"]
 
-Encoded = Annotated[Tensor, Takes((), (torch.uint8,))]
+Encoded = Annotated[Tensor, InputConstraints((), (torch.uint8,))]
 
 
 @operator(

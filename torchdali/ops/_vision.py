@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import operator
-from torchdali.declaration.schema import Layout, PerSample, Takes
+from torchdali.declaration.schema import InputConstraints, Layout, PerSample
 from torchdali.kernels.color import spaces
 from torchdali.kernels.convert import convert
 from torchdali.ops._color import brightness_contrast, color_twist
@@ -28,8 +28,8 @@ __all__ = [
     "vision_random_crop", "vision_resize",
 ]  # fmt: skip
 
-_Planes = Annotated[Tensor, Takes(("HWC", "CHW"))]
-_Pixels = Annotated[Tensor, Takes(("HWC", "CHW"), channel_last=True)]
+_Planes = Annotated[Tensor, InputConstraints(("HWC", "CHW"))]
+_Pixels = Annotated[Tensor, InputConstraints(("HWC", "CHW"), channel_last=True)]
 
 PADDING_POLICIES = {
     "constant": "pad",
@@ -171,7 +171,7 @@ def _height_and_width(data: Tensor, layout: str) -> list[int]:
     return [data.shape[layout.index("H")], data.shape[layout.index("W")]]
 
 
-_slice: Callable[..., Tensor] = slice_.body
+_slice: Callable[..., Tensor] = slice_.implementation
 
 
 def _crop(
@@ -244,7 +244,7 @@ def vision_color(
         raise RuntimeError(f"color: images must have 1, 3 or 4 channels, got {count}")
     rgb = data[..., :3].contiguous()
     if count == 1:
-        result: Tensor = brightness_contrast.body(rgb, brightness=brightness, contrast=contrast)
+        result: Tensor = brightness_contrast.implementation(rgb, brightness=brightness, contrast=contrast)
         return result
-    result = color_twist.body(rgb, brightness=brightness, contrast=contrast, saturation=saturation, hue=hue)
+    result = color_twist.implementation(rgb, brightness=brightness, contrast=contrast, saturation=saturation, hue=hue)
     return result if count == 3 else torch.cat([result, data[..., 3:]], -1)

@@ -18,11 +18,11 @@ from torchdali.declaration.schema import (
     Column,
     Data,
     DType,
+    InputConstraints,
     Layout,
     ListOrMatrix,
     Out,
     PerSample,
-    Takes,
     per_sample,
 )
 from torchdali.kernels.device.warp import warp_batch
@@ -41,8 +41,8 @@ T = TypeVar("T")
 
 _REAL = (torch.uint8, torch.int16, torch.int32, torch.float32)
 
-ImageLike = Annotated[Tensor, Takes(("HWC", "FHWC", "DHWC", "FDHWC"), _REAL)]
-Still = Annotated[Tensor, Takes(("HWC",), (torch.uint8, torch.float32))]
+ImageLike = Annotated[Tensor, InputConstraints(("HWC", "FHWC", "DHWC", "FDHWC"), _REAL)]
+Still = Annotated[Tensor, InputConstraints(("HWC",), (torch.uint8, torch.float32))]
 _RENAMED = {"output_dtype": "dtype"}
 
 
@@ -251,7 +251,7 @@ def _rotations(angle: Any, axis: Any, dims: int) -> list[list[list[float]]]:
 # ---------------------------------------------------------------- whole batches on an accelerator
 
 
-@chunk(warp_affine, "device", takes=("matrix", "size"))
+@chunk(warp_affine, "device", per_sample=("matrix", "size"))
 def _warp_on_device(data: TensorList, mtx: TensorList | None = None, *, a: Arguments) -> Any:
     images = images_of(data, a.layout, floats=True)
     if images is None or mtx is not None:
@@ -264,7 +264,7 @@ def _warp_on_device(data: TensorList, mtx: TensorList | None = None, *, a: Argum
     return _warp_batch(images, maps, sizes, a.interp_type, a.fill_value, a.dtype)
 
 
-@chunk(rotate, "device", takes=("angle", "size"))
+@chunk(rotate, "device", per_sample=("angle", "size"))
 def _rotate_on_device(data: TensorList, a: Arguments) -> Any:
     images = images_of(data, a.layout, floats=True)
     if images is None:
@@ -397,7 +397,7 @@ def sphere(
 
 @operator(marks=("bytes",))
 def jitter(
-    image: Annotated[Tensor, Takes(("HWC",))],
+    image: Annotated[Tensor, InputConstraints(("HWC",))],
     /,
     *,
     fill_value: float = 0.0,

@@ -17,16 +17,16 @@ __all__ = ["batch_html", "batch_png", "document", "image_tag", "png"]
 SAMPLES = 8  # number of samples that a notebook displays
 
 
-def png(picture: Image.Image) -> bytes:
+def png(image: Image.Image) -> bytes:
     """Return an image as a PNG."""
     buffer = io.BytesIO()
-    picture.save(buffer, "PNG")
+    image.save(buffer, "PNG")
     return buffer.getvalue()
 
 
-def image_tag(picture: Image.Image) -> str:
+def image_tag(image: Image.Image) -> str:
     """Return an HTML element with an embedded image."""
-    data = base64.b64encode(png(picture)).decode()
+    data = base64.b64encode(png(image)).decode()
     return f'<img style="max-width:100%" alt="contact sheet" src="data:image/png;base64,{data}">'
 
 
@@ -42,16 +42,16 @@ def document(heading: str, facts: Sequence[tuple[str, str]], body: str) -> str:
 
 def batch_html(batch: Any, facts: Sequence[tuple[str, str]], text: str) -> str:
     """Return the notebook display of a `TensorList`: its first samples, or a text if they cannot be drawn."""
-    picture = _first_samples(batch)
-    body = f"<pre>{html.escape(text)}</pre>" if picture is None else image_tag(picture)
+    image = _draw_first_samples(batch)
+    body = f"<pre>{html.escape(text)}</pre>" if image is None else image_tag(image)
     return document(type(batch).__name__, facts, body)
 
 
 def batch_png(batch: Any) -> bytes | None:
     """Return the first samples of a `TensorList` as a PNG, or None if they cannot be drawn."""
-    picture = _first_samples(batch)
-    return None if picture is None else png(picture)
+    image = _draw_first_samples(batch)
+    return None if image is None else png(image)
 
 
-def _first_samples(batch: Any) -> Image.Image | None:
+def _draw_first_samples(batch: Any) -> Image.Image | None:
     return show(batch, count=SAMPLES, size=112) if values(batch, 1).is_drawable else None

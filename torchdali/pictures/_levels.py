@@ -12,7 +12,7 @@ import torch
 __all__ = ["Normalization", "levels", "to_color"]
 
 Array = npt.NDArray[np.uint8]
-_MISSING = (255, 0, 255)  # color of values that are not finite
+_NOT_FINITE = (255, 0, 255)  # color of values that are not finite
 
 
 @dataclass(frozen=True)
@@ -47,11 +47,11 @@ def levels(images: Sequence[torch.Tensor], normalization: Normalization | None =
     if all(image.dtype == torch.uint8 for image in images):
         return [image.numpy() for image in images]
     floats = [image.float() for image in images]
-    known = normalization is not None and all(image.is_floating_point() for image in images)
-    if normalization is not None and known:
+    is_normalized = normalization is not None and all(image.is_floating_point() for image in images)
+    if normalization is not None and is_normalized:
         floats = [normalization.undo(image) for image in floats]
-    low, high = _range(floats)
-    if known:
+    low, high = _find_range(floats)
+    if is_normalized:
         low, high = 0.0, 1.0 if high <= 2.0 else 255.0
     elif low >= -0.01 and high <= 1.01:
         low, high = 0.0, 1.0
@@ -60,11 +60,11 @@ def levels(images: Sequence[torch.Tensor], normalization: Normalization | None =
     return [_scale_levels(image, low, high) for image in floats]
 
 
-def _range(images: Sequence[torch.Tensor]) -> tuple[float, float]:
+def _find_range(images: Sequence[torch.Tensor]) -> tuple[float, float]:
     """Return the smallest and the largest finite number of all images."""
     flat = [image[image.isfinite()] for image in images]
-    ends = [(float(each.min()), float(each.max())) for each in flat if each.numel()]
-    return min((low for low, _ in ends), default=0.0), max((high for _, high in ends), default=1.0)
+    ranges = [(float(each.min()), float(each.max())) for each in flat if each.numel()]
+    return min((low for low, _ in ranges), default=0.0), max((high for _, high in ranges), default=1.0)
 
 
 def _scale_levels(image: torch.Tensor, low: float, high: float) -> Array:
@@ -74,7 +74,7 @@ def _scale_levels(image: torch.Tensor, low: float, high: float) -> Array:
     missing = ~finite.all(-1).numpy()
     if pixels.shape[-1] == 3 and missing.any():
         pixels = pixels.copy()
-        pixels[missing] = _MISSING
+        pixels[missing] = _NOT_FINITE
     return pixels
 
 

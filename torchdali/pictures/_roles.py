@@ -21,46 +21,46 @@ def role_of(sample: torch.Tensor, layout: str = "") -> Role:
     if not sample.numel() or sample.is_complex():
         return "none"
     if layout:
-        return _by_layout(sample, layout)
-    return _by_shape(sample)
+        return _role_from_layout(sample, layout)
+    return _role_from_shape(sample)
 
 
-def _by_layout(sample: torch.Tensor, layout: str) -> Role:
+def _role_from_layout(sample: torch.Tensor, layout: str) -> Role:
     if layout in ("ft", "tf"):
         return "spectrogram"
-    if _has_places(layout):
+    if _has_image_axes(layout):
         if "F" in layout or "D" in layout:
             return "clip"
         return "mask" if _is_mask(sample, layout) else "image"
-    return _by_shape(sample)
+    return _role_from_shape(sample)
 
 
-def _has_places(layout: str) -> bool:
+def _has_image_axes(layout: str) -> bool:
     """Return True if a layout describes one or several images."""
     return {"H", "W"} <= set(layout) <= set(_ORDER)
 
 
 def _is_mask(sample: torch.Tensor, layout: str) -> bool:
     channels = sample.shape[layout.index("C")] if "C" in layout else 1
-    return channels == 1 and _is_wide_integer(sample)
+    return channels == 1 and _is_index_dtype(sample)
 
 
-def _is_wide_integer(sample: torch.Tensor) -> bool:
+def _is_index_dtype(sample: torch.Tensor) -> bool:
     """Return True for dtypes that typically hold indices of classes and objects, not intensities."""
     return sample.dtype in (torch.bool, torch.int32, torch.int64)
 
 
-def _by_shape(sample: torch.Tensor) -> Role:
+def _role_from_shape(sample: torch.Tensor) -> Role:
     shape = sample.shape
     if sample.ndim == 4 and (shape[-1] in _COLORS or shape[1] in _COLORS) and min(shape[1:3]) > 1:
         return "clip"
     if sample.ndim == 3 and (shape[-1] in _COLORS or shape[0] in _COLORS):
         single = 1 in (shape[0], shape[-1])
-        return "mask" if single and _is_wide_integer(sample) else "image"
+        return "mask" if single and _is_index_dtype(sample) else "image"
     if sample.ndim == 2 and min(shape) > 4:
         if sample.is_floating_point():
             return "spectrogram"
-        return "mask" if _is_wide_integer(sample) else "image"
+        return "mask" if _is_index_dtype(sample) else "image"
     if sample.ndim == 1 or (sample.ndim == 2 and shape[1] <= 2):
         is_wave = sample.is_floating_point() or sample.dtype == torch.int16
         return "sound" if is_wave and len(sample) >= _SHORTEST_SOUND else "none"
@@ -86,7 +86,7 @@ def are_labels(samples: Sequence[torch.Tensor]) -> bool:
 def as_image(sample: torch.Tensor, layout: str = "") -> torch.Tensor:
     """Return a sample with its channels last: ``(H, W, C)``, or ``(F, H, W, C)`` for the frames of a clip."""
     sample = sample.detach().cpu()
-    if _has_places(layout):
+    if _has_image_axes(layout):
         sample = sample.permute([layout.index(axis) for axis in _ORDER if axis in layout])
         sample = sample if "C" in layout else sample.unsqueeze(-1)
         return sample.reshape(-1, *sample.shape[-3:]) if "F" in layout or "D" in layout else sample

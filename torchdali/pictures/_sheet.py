@@ -22,13 +22,13 @@ _BACKGROUND, _INK = (255, 255, 255), (20, 20, 20)
 class Tile:
     """An image with lines of text below it."""
 
-    picture: Image.Image
+    image: Image.Image
     caption: tuple[str, ...] = ()
 
     @property
     def height(self) -> int:
         """Height with the caption."""
-        return self.picture.height + LINE * len(self.caption)
+        return self.image.height + LINE * len(self.caption)
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def contact_sheet(tiles: Sequence[Tile], columns: int | None = None, heading: st
         heading: Text above the grid.
     """
     if columns is None:
-        widest = max((tile.picture.width for tile in tiles), default=1)
+        widest = max((tile.image.width for tile in tiles), default=1)
         columns = max(1, (WIDTH - GAP) // (widest + GAP))
     rows = [TileRow(tiles[i : i + columns], heading if i == 0 else "") for i in range(0, len(tiles), columns)]
     return contact_table(rows)
@@ -57,18 +57,18 @@ def contact_sheet(tiles: Sequence[Tile], columns: int | None = None, heading: st
 def contact_table(rows: Sequence[TileRow]) -> Image.Image:
     """Draw rows of tiles below each other; the tiles of a column are aligned left."""
     columns = max((len(row.tiles) for row in rows), default=0)
-    widths = [max((r.tiles[k].picture.width for r in rows if k < len(r.tiles)), default=0) for k in range(columns)]
+    widths = [max((r.tiles[k].image.width for r in rows if k < len(r.tiles)), default=0) for k in range(columns)]
     font = ImageFont.load_default(size=TEXT)
-    total = max([sum(widths) + GAP * (columns + 1), *(_length(row.heading, font) + 2 * GAP for row in rows)])
-    sheet = Image.new("RGB", (total, GAP + sum(map(_height, rows))), _BACKGROUND)
+    total = max([sum(widths) + GAP * (columns + 1), *(_text_width(row.heading, font) + 2 * GAP for row in rows)])
+    sheet = Image.new("RGB", (total, GAP + sum(map(_row_height, rows))), _BACKGROUND)
     draw, top = ImageDraw.Draw(sheet), GAP
     for row in rows:
         _draw_row(sheet, draw, font, row, widths, top)
-        top += _height(row)
+        top += _row_height(row)
     return sheet
 
 
-def _height(row: TileRow) -> int:
+def _row_height(row: TileRow) -> int:
     above = LINE * (bool(row.heading) + bool(row.headings))
     return above + max((tile.height for tile in row.tiles), default=0) + GAP
 
@@ -87,15 +87,15 @@ def _draw_row(
                 (left + widths[k] // 2, below), fit_text(row.headings[k], widths[k], font), _INK, font, anchor="ma"
             )
         below += LINE * bool(row.headings)
-        sheet.paste(tile.picture, (left, below))
-        below += tile.picture.height + 1
+        sheet.paste(tile.image, (left, below))
+        below += tile.image.height + 1
         for line in tile.caption:
-            draw.text((left, below), fit_text(line, max(widths[k], tile.picture.width), font), _INK, font)
+            draw.text((left, below), fit_text(line, max(widths[k], tile.image.width), font), _INK, font)
             below += LINE
         left += widths[k] + GAP
 
 
-def _length(text: str, font: Font) -> int:
+def _text_width(text: str, font: Font) -> int:
     return int(font.getlength(text)) + 1 if text else 0
 
 

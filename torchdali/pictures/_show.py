@@ -18,12 +18,12 @@ from torchdali.pictures._levels import Normalization, levels, to_color
 from torchdali.pictures._roles import are_boxes, are_labels, as_image, is_drawable, role_of
 from torchdali.pictures._sheet import Tile, TileRow, contact_sheet, contact_table
 
-__all__ = ["COUNT", "IN_A_ROW", "SIZE", "Overlays", "Values", "arrange", "show", "tiles_of", "values"]
+__all__ = ["COUNT", "PER_ROW", "SIZE", "Overlays", "Values", "arrange", "show", "tiles_of", "values"]
 
 COUNT = 16  # samples per sheet
-IN_A_ROW = 6  # samples of each batch if several batches are drawn, one batch per row
+PER_ROW = 6  # samples of each batch if several batches are drawn, one batch per row
 SIZE = 160  # length of the longer side of an image, in pixels
-_FEW = 32  # maximum number of different values in a uint8 mask
+_MAX_MASK_VALUES = 32  # maximum number of different values in a uint8 mask
 
 
 @dataclass(frozen=True)
@@ -86,10 +86,10 @@ def values(batch: Any, count: int) -> Values:
         batch = torch.from_numpy(batch)
     if isinstance(batch, torch.Tensor) and not batch.ndim:
         raise TypeError("a batch must have an axis for its samples, got a single number")
-    return Values([_sample(each) for each in batch[:count]])
+    return Values([_to_tensor(each) for each in batch[:count]])
 
 
-def _sample(value: Any) -> Any:
+def _to_tensor(value: Any) -> Any:
     if isinstance(value, str):
         return value
     tensor = value.torch() if hasattr(value, "source_info") else value
@@ -159,9 +159,9 @@ def show(
         changes["names"] = list(names)
     overlays = replace(overlays, **changes, classes=classes or (), box_format=box_format)
     if len(shown) > 1 and count is None:
-        shown = {name: each.first(IN_A_ROW) for name, each in shown.items()}
-    undone = {name: (normalizations or {}).get(name, normalization) for name in shown}
-    rows = rows_of(shown, overlays, undone, size)
+        shown = {name: each.first(PER_ROW) for name, each in shown.items()}
+    undo_by_name = {name: (normalizations or {}).get(name, normalization) for name in shown}
+    rows = rows_of(shown, overlays, undo_by_name, size)
     sheet = contact_sheet(rows[0].tiles, columns) if len(rows) == 1 else contact_table(rows)
     if path is not None:
         sheet.save(path)
@@ -180,7 +180,7 @@ def arrange(batches: Mapping[str, Values]) -> tuple[dict[str, Values], Overlays]
     rest = [each for name, each in batches.items() if name not in shown]
     labels = next((each for each in rest if each.are_labels and all(s.numel() == 1 for s in each.samples)), None)
     boxes = next((each for each in rest if each.are_boxes), None)
-    box_labels = next((each for each in rest if boxes and each is not labels and _belong(each, boxes)), None)
+    box_labels = next((each for each in rest if boxes and each is not labels and _match_boxes(each, boxes)), None)
     masks = next(((name, each) for name, each in list(shown.items())[1:] if _is_mask_of(each, shown)), None)
     if masks is not None:
         del shown[masks[0]]
@@ -209,7 +209,7 @@ def _describe(batches: Mapping[str, Values]) -> str:
     return "; ".join(f"{name + ': ' if name else ''}{first(each)}" for name, each in batches.items())
 
 
-def _belong(labels: Values, boxes: Values) -> bool:
+def _match_boxes(labels: Values, boxes: Values) -> bool:
     return labels.are_labels and all(
         label.numel() == len(box) for label, box in zip(labels.samples, boxes.samples, strict=False)
     )
@@ -226,7 +226,7 @@ def _is_mask_of(masks: Values, shown: Mapping[str, Values]) -> bool:
         mask = as_image(mask, masks.layout)
         if mask.shape[-1] != 1 or mask.shape[:2] != as_image(image, images.layout).shape[:2]:
             return False
-        if mask.dtype == torch.uint8 and len(mask.unique()) > _FEW:
+        if mask.dtype == torch.uint8 and len(mask.unique()) > _MAX_MASK_VALUES:
             return False
     return True
 
@@ -237,8 +237,8 @@ def rows_of(
     """Return a row of tiles for each batch; labels and names are written below the first row."""
     rows = []
     for k, (name, each) in enumerate(shown.items()):
-        with_text = overlays if k == 0 else replace(overlays, labels=None, names=())
-        rows.append(TileRow(tiles_of(each, with_text, normalizations[name], size), name if len(shown) > 1 else ""))
+        row_overlays = overlays if k == 0 else replace(overlays, labels=None, names=())
+        rows.append(TileRow(tiles_of(each, row_overlays, normalizations[name], size), name if len(shown) > 1 else ""))
     return rows
 
 
@@ -248,11 +248,11 @@ def tiles_of(
     """Return a tile for each sample."""
     role = next((r for s in shown.samples if (r := role_of(s, shown.layout)) != "none"), "none")
     if role in ("image", "clip", "mask"):
-        pictures = _images(shown, role, overlays, normalization, size)
+        drawings = _images(shown, role, overlays, normalization, size)
     else:
         draw = _spectrogram if role == "spectrogram" else _sound
-        pictures = [draw(sample, shown.layout, size) for sample in shown.samples]
-    return [Tile(picture, _caption(k, shown, overlays)) for k, picture in enumerate(pictures)]
+        drawings = [draw(sample, shown.layout, size) for sample in shown.samples]
+    return [Tile(drawing, _caption(k, shown, overlays)) for k, drawing in enumerate(drawings)]
 
 
 def _spectrogram(sample: torch.Tensor, layout: str, size: int) -> Image.Image:
@@ -260,7 +260,7 @@ def _spectrogram(sample: torch.Tensor, layout: str, size: int) -> Image.Image:
 
 
 def _sound(sample: torch.Tensor, layout: str, size: int) -> Image.Image:
-    return _draw.draw_sound(sample, size) if sample.numel() else _empty(size)
+    return _draw.draw_waveform(sample, size) if sample.numel() else _empty(size)
 
 
 def _empty(size: int) -> Image.Image:
@@ -270,38 +270,40 @@ def _empty(size: int) -> Image.Image:
 def _images(
     shown: Values, role: str, overlays: Overlays, normalization: Normalization | None, size: int
 ) -> list[Image.Image]:
-    whole = [sample.numel() > 0 for sample in shown.samples]
-    images = [as_image(sample, shown.layout) for sample, there in zip(shown.samples, whole, strict=True) if there]
-    pixels = [paint_mask(each[..., 0]) for each in images] if role == "mask" else _color_boxes(images, normalization)
-    relative = overlays.boxes is not None and _are_shares(overlays.boxes)
-    pairs, pictures = iter(zip(pixels, images, strict=True)), []
-    for k, there in enumerate(whole):
-        if not there:
-            pictures.append(_empty(size))
+    present = [sample.numel() > 0 for sample in shown.samples]
+    images = [
+        as_image(sample, shown.layout) for sample, is_present in zip(shown.samples, present, strict=True) if is_present
+    ]
+    pixels = [paint_mask(each[..., 0]) for each in images] if role == "mask" else _to_colors(images, normalization)
+    has_fractions = overlays.boxes is not None and _are_fractions(overlays.boxes)
+    pairs, drawings = iter(zip(pixels, images, strict=True)), []
+    for k, is_present in enumerate(present):
+        if not is_present:
+            drawings.append(_empty(size))
             continue
         colored, image = next(pairs)
         if role == "clip":
-            pictures.append(_draw.draw_strip(colored, size))
+            drawings.append(_draw.draw_strip(colored, size))
             continue
         if overlays.masks is not None and k < len(overlays.masks.samples):
             mask = as_image(overlays.masks.samples[k], overlays.masks.layout)
-            colored = _draw.lay_over(colored, mask[..., 0])
-        picture = _draw.enlarge(colored, size)
+            colored = _draw.overlay_mask(colored, mask[..., 0])
+        drawing = _draw.enlarge(colored, size)
         if overlays.boxes is not None and k < len(overlays.boxes.samples):
-            _add_boxes(picture, k, overlays, (1, 1) if relative else image.shape[:2])
-        pictures.append(picture)
-    return pictures
+            _add_boxes(drawing, k, overlays, (1, 1) if has_fractions else image.shape[:2])
+        drawings.append(drawing)
+    return drawings
 
 
-def _color_boxes(images: Sequence[torch.Tensor], normalization: Normalization | None) -> list[Any]:
+def _to_colors(images: Sequence[torch.Tensor], normalization: Normalization | None) -> list[Any]:
     return [to_color(pixels) for pixels in levels(images, normalization)]
 
 
-def _are_shares(boxes: Values) -> bool:
+def _are_fractions(boxes: Values) -> bool:
     return all(not len(each) or float(each.max()) <= 1.01 for each in boxes.samples)
 
 
-def _add_boxes(picture: Image.Image, k: int, overlays: Overlays, extent: Sequence[int]) -> None:
+def _add_boxes(drawing: Image.Image, k: int, overlays: Overlays, extent: Sequence[int]) -> None:
     assert overlays.boxes is not None
     boxes = overlays.boxes.samples[k].double().reshape(-1, 4).numpy().copy()
     if overlays.box_format == "xywh":
@@ -311,7 +313,7 @@ def _add_boxes(picture: Image.Image, k: int, overlays: Overlays, extent: Sequenc
     if overlays.box_labels is not None and k < len(overlays.box_labels.samples):
         classes = [int(label) for label in overlays.box_labels.samples[k].reshape(-1)]
         names = [_name(label, overlays.classes) for label in classes]
-    _draw.draw_boxes(picture, boxes / [width, height, width, height], names, classes)
+    _draw.draw_boxes(drawing, boxes / [width, height, width, height], names, classes)
 
 
 def _name(label: int, classes: Sequence[str]) -> str:
@@ -335,7 +337,7 @@ def _label(label: Any, classes: Sequence[str]) -> str:
         number = label.item()
         return _name(number, classes) if isinstance(number, int) else f"{number:.3g}"
     if label.is_floating_point() and label.ndim == 1:
-        shares, numbers = label.topk(min(2, len(label)))
-        parts = [(_name(int(n), classes), float(s)) for s, n in zip(shares, numbers, strict=True) if s > 0]
-        return ", ".join(f"{name} {share:.0%}" for name, share in parts)
+        probabilities, indices = label.topk(min(2, len(label)))
+        parts = [(_name(int(n), classes), float(s)) for s, n in zip(probabilities, indices, strict=True) if s > 0]
+        return ", ".join(f"{name} {probability:.0%}" for name, probability in parts)
     return ", ".join(_name(int(number), classes) for number in label.reshape(-1)[:8])

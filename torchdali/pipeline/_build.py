@@ -57,7 +57,9 @@ def open_graph(options: PipelineOptions, graph: Graph) -> tuple[Plan, Mapping[No
     _check_devices(options, planned.graph)
     warn_of_likely_mistakes(graph)
     sources = {
-        node: node.operator.body(**node.constants) for node in planned.graph.nodes if node.operator.kind == "source"
+        node: node.operator.implementation(**node.constants)
+        for node in planned.graph.nodes
+        if node.operator.kind == "source"
     }
     _open_sources(options, sources)
     return planned, sources
@@ -172,7 +174,7 @@ def has_lazy_readers(planned: Plan) -> bool:
 
 def open_source(options: PipelineOptions, node: Node) -> BatchSource:
     """Open one source that isn't a reader."""
-    source: BatchSource = node.operator.body(**node.constants)
+    source: BatchSource = node.operator.implementation(**node.constants)
     _open_sources(options, {node: source})
     return source
 
@@ -190,7 +192,7 @@ def open_reader(options: PipelineOptions, node: Node) -> ReaderState:
 def _open_reader(options: PipelineOptions, node: Node) -> ReaderState:
     arguments = {k: node.constants[k] for k in LoaderOptions.__dataclass_fields__ if k in node.constants}
     loader = LoaderOptions(**arguments)
-    dataset: Any = node.operator.body(**node.constants)
+    dataset: Any = node.operator.implementation(**node.constants)
     check_dataset(dataset)
     seed = seed_of_name(options.random_seed, node.name)
     processes = open_processes(dataset, seed, options.py_start_method, options.py_callback_pickler)

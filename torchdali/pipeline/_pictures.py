@@ -15,7 +15,7 @@ from torchdali.execute.timings import OperatorTime, line_of
 from torchdali.graph.nodes import DataNode, Graph, Node
 from torchdali.pictures import (
     COUNT,
-    IN_A_ROW,
+    PER_ROW,
     SIZE,
     Box,
     GraphLine,
@@ -147,7 +147,7 @@ def show_each(pipe: Any, path: str | os.PathLike[str] | None, options: Mapping[s
     """Return a contact sheet with one row for each operator whose results can be drawn."""
     if unknown := sorted(options.keys() - {"classes", "count", "size"}):
         raise TypeError(f"with each=True, show() accepts only classes, count and size, got {', '.join(unknown)}")
-    graph, count = pipe._trace(), options.get("count") or IN_A_ROW
+    graph, count = pipe._trace(), options.get("count") or PER_ROW
     edges = [edge for node in graph.nodes if not node.scope for edge in node.outputs]
     batches, classes = next_batch(pipe, Graph(graph.nodes, tuple(edges)), count)
     results = {edge: values(batch, count) for edge, batch in zip(edges, batches, strict=True)}

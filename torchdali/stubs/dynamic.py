@@ -18,7 +18,7 @@ from torchdali import math
 from torchdali.declaration.registry import Operator, registry
 from torchdali.declaration.schema import Argument
 from torchdali.experimental.dynamic._publish import is_published
-from torchdali.stubs.operators import argument_text, doc_text, idle, path_of
+from torchdali.stubs.operators import argument_text, doc_text, ignored_arguments, path_of
 
 __all__ = ["stubs"]
 
@@ -65,26 +65,26 @@ def stubs() -> dict[str, str]:
             spaces.setdefault(space, [])
     files = {f"{_PACKAGE}/math.pyi": _math(), "dynamic.pyi": _SHORT}
     for space, operators in spaces.items():
-        below = sorted(s.rpartition(".")[2] for s in spaces if s and s.rpartition(".")[0] == space)
-        again = _again(space) if space in ("", "random") else ""
-        parts = ["\n".join(line for line in _HEAD.splitlines() if f"{line} as " not in again)]
-        names = [n for n in below if n != "random"] if not space else below
+        children = sorted(s.rpartition(".")[2] for s in spaces if s and s.rpartition(".")[0] == space)
+        reexports = _reexports(space) if space in ("", "random") else ""
+        parts = ["\n".join(line for line in _HEAD.splitlines() if f"{line} as " not in reexports)]
+        names = [n for n in children if n != "random"] if not space else children
         parts.append("\n".join(f"from . import {name} as {name}" for name in names))
-        parts.append(again)
+        parts.append(reexports)
         operators.sort(key=lambda operator: operator.name)
         parts += [_class(o) if o.kind == "reader" else _function(o) for o in operators]
         if not space:
             parts.append(_imread())
-        files[path_of(_PACKAGE, space, bool(below))] = "\n\n".join(filter(None, parts)) + "\n"
+        files[path_of(_PACKAGE, space, bool(children))] = "\n\n".join(filter(None, parts)) + "\n"
     return files
 
 
 def _imread() -> str:
     parameters = list(inspect.signature(dynamic.imread).parameters.values())
-    return _one(registry["decoders.image"], "imread", parameters[:1], parameters[1:], "", "Any", "")
+    return _overload(registry["decoders.image"], "imread", parameters[:1], parameters[1:], "", "Any", "")
 
 
-def _again(space: str) -> str:
+def _reexports(space: str) -> str:
     """Return import statements for the names that a module imports and lists in ``__all__``."""
     module: Any = getattr(dynamic, space) if space else dynamic
     tree = ast.parse(Path(module.__file__).read_text(encoding="utf-8"))
@@ -107,15 +107,15 @@ def _function(operator: Operator) -> str:
     parameters = list(inspect.signature(function).parameters.values())
     inputs = [p for p in parameters if p.kind is not _KINDS.KEYWORD_ONLY]
     named = [p for p in parameters if p.kind is _KINDS.KEYWORD_ONLY]
-    if not _decides(operator, inputs):
-        return _one(operator, name, inputs, named, "", "Any")
+    if not _determines_result(operator, inputs):
+        return _overload(operator, name, inputs, named, "", "Any")
     return "\n\n".join((
-        _one(operator, name, inputs, named, "Batch", "Batch"),
-        _one(operator, name, inputs, named, "", "Any"),
+        _overload(operator, name, inputs, named, "Batch", "Batch"),
+        _overload(operator, name, inputs, named, "", "Any"),
     ))  # fmt: skip
 
 
-def _one(
+def _overload(
     operator: Operator, name: str, inputs: list[inspect.Parameter], named: list[inspect.Parameter],
     first: str, result: str, decorator: str | None = None,
 ) -> str:  # fmt: skip
@@ -142,8 +142,8 @@ def _one(
     arguments = operator.schema.arguments
     required: list[str] = []
     rest: list[str] = []
-    last = idle(operator)
-    for each in sorted(named, key=lambda parameter: parameter.name in last):
+    ignored = ignored_arguments(operator)
+    for each in sorted(named, key=lambda parameter: parameter.name in ignored):
         argument = arguments.get(each.name)
         if each.name == "torch":
             rest.append("torch: Literal[False] = False" if first else "torch: bool = False")
@@ -152,12 +152,12 @@ def _one(
         else:
             (required if argument.required else rest).append(_argument(argument))
     text = _plain(",\n    ".join([*lines, *required, *rest]))
-    head = "@overload\n" if _decides(operator, inputs) else ""
+    head = "@overload\n" if _determines_result(operator, inputs) else ""
     head = head if decorator is None else decorator
     return f"{head}def {name}(\n    {text},\n) -> {result}:\n{doc_text(operator)}\n    ..."
 
 
-def _decides(operator: Operator, inputs: list[inspect.Parameter]) -> bool:
+def _determines_result(operator: Operator, inputs: list[inspect.Parameter]) -> bool:
     several = operator.options.outputs is not None or operator.schema.outputs > 1
     return bool(inputs) and inputs[0].default is not None and not several
 
@@ -179,9 +179,9 @@ def _class(operator: Operator) -> str:
     lines = ["self"]
     required: list[str] = []
     rest: list[str] = []
-    last = idle(operator)
+    ignored = ignored_arguments(operator)
     parameters = inspect.signature(reader.__init__).parameters.values()
-    for each in sorted(parameters, key=lambda parameter: parameter.name in last):
+    for each in sorted(parameters, key=lambda parameter: parameter.name in ignored):
         argument = arguments.get(each.name)
         if each.kind is not _KINDS.KEYWORD_ONLY:
             if each.name != "self":
@@ -199,7 +199,7 @@ def _math() -> str:
     parts = [_HEAD]
     for name in math.__all__:
         parameters = inspect.signature(getattr(dynamic.math, name)).parameters
-        for kind, result in (("Batch", "Batch"), ("Any", "Any")):
-            operands = ", ".join(f"{p}: {kind if not i else 'Any'}" for i, p in enumerate(parameters))
+        for annotation, result in (("Batch", "Batch"), ("Any", "Any")):
+            operands = ", ".join(f"{p}: {annotation if not i else 'Any'}" for i, p in enumerate(parameters))
             parts.append(f"@overload\ndef {name}({operands}) -> {result}: ...")
     return "\n\n".join(parts) + "\n"

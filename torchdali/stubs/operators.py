@@ -17,7 +17,7 @@ from torchdali.declaration.schema import COMMON, Argument, Choices, InputSpec, p
 from torchdali.ops import _compose as compose
 from torchdali.ops._python import POSITIONAL_ARGUMENTS
 
-__all__ = ["argument_text", "doc_text", "idle", "path_of", "stubs"]
+__all__ = ["argument_text", "doc_text", "ignored_arguments", "path_of", "stubs"]
 
 _HEAD = '''"""Generated from the operators' declarations by `python -m torchdali.stubs`; do not edit."""
 
@@ -48,11 +48,11 @@ def stubs() -> dict[str, str]:
             spaces.setdefault(space, [])
     files = {}
     for space, operators in spaces.items():
-        below = sorted(s.rpartition(".")[2] for s in spaces if s and s.rpartition(".")[0] == space)
+        children = sorted(s.rpartition(".")[2] for s in spaces if s and s.rpartition(".")[0] == space)
         operators.sort(key=lambda operator: operator.name)
         for package, write_one in (("fn", _function), ("ops", _class)):
-            path = path_of(package, space, bool(below))
-            lines = [f"from . import {name} as {name}" for name in below]
+            path = path_of(package, space, bool(children))
+            lines = [f"from . import {name} as {name}" for name in children]
             if (package, space) == ("ops", ""):
                 lines += [f"from ._compose import {name} as {name}" for name in compose.__all__]
             parts = [_HEAD, "\n".join(lines), *map(write_one, operators)]
@@ -60,16 +60,16 @@ def stubs() -> dict[str, str]:
     return files
 
 
-def path_of(package: str, space: str, has_below: bool) -> str:
+def path_of(package: str, space: str, has_children: bool) -> str:
     """Return the path of a stub file.
 
     Args:
         package: ``"fn"`` or ``"ops"``.
         space: Namespace of the operators, for example ``"readers"``; empty for the package itself.
-        has_below: True if the namespace contains other namespaces.
+        has_children: True if the namespace contains other namespaces.
     """
     parts = [package, *(space.split(".") if space else [])]
-    leaf = "/__init__.pyi" if has_below or not space else ".pyi"
+    leaf = "/__init__.pyi" if has_children or not space else ".pyi"
     return "/".join(parts) + leaf
 
 
@@ -80,12 +80,12 @@ def _function(operator: Operator) -> str:
     if inputs and not schema.variadic:
         inputs.append("/")
     star = [] if schema.variadic else ["*"]
-    forms = _forms(operator)
+    overloads = _overloads(operator)
     texts = []
-    for changed, result in forms:
+    for changed, result in overloads:
         arguments = [*_positional(operator), *star, *_arguments(operator)]
         lines = [changed.get(line.partition(":")[0], line) for line in (*inputs, *arguments)]
-        head = "@overload\n" if len(forms) > 1 else ""
+        head = "@overload\n" if len(overloads) > 1 else ""
         text = ",\n    ".join(lines)
         texts.append(f"{head}def {name}(\n    {text},\n) -> {result}:\n{doc_text(operator)}\n    ...")
     return "\n\n".join(texts)
@@ -98,7 +98,7 @@ def _input(operand: InputSpec, is_first: bool) -> str:
     data too, except in the first input, whose type determines the type of the result.
     """
     text = "_T"
-    if not operand.takes.layouts and not operand.takes.dtypes:
+    if not operand.constraints.layouts and not operand.constraints.dtypes:
         text += " | abc.Sequence[float] | float"
         if operand.variadic or not is_first:
             text += " | np.ndarray[Any, Any]"
@@ -107,7 +107,7 @@ def _input(operand: InputSpec, is_first: bool) -> str:
     return f"{operand.name}: {text} | None = None" if operand.optional else f"{operand.name}: {text}"
 
 
-def _forms(operator: Operator) -> list[tuple[Mapping[str, str], str]]:
+def _overloads(operator: Operator) -> list[tuple[Mapping[str, str], str]]:
     """Return the overloads of an operator.
 
     An overload is a pair: a dictionary with the stub text of each argument that differs between overloads, by the
@@ -115,41 +115,44 @@ def _forms(operator: Operator) -> list[tuple[Mapping[str, str], str]]:
     number of outputs. At run time, the outputs are a list, as in DALI.
     """
     schema, options = operator.schema, operator.options
-    one = "_T" if schema.inputs and not schema.input(0).optional else "DataNode"
+    output_type = "_T" if schema.inputs and not schema.input(0).optional else "DataNode"
     if options.results is not None:
         return [({}, options.results.__annotations__.get("return", "Any"))]
     if options.outputs is None:
-        return [({}, one if schema.outputs == 1 else _tuple(one, schema.outputs))]
-    usual = _count(operator, {})
-    if schema.variadic and usual == len(schema.inputs):
+        return [({}, output_type if schema.outputs == 1 else _tuple(output_type, schema.outputs))]
+    default_count = _count(operator, {})
+    if schema.variadic and default_count == len(schema.inputs):
         return [({}, "Any")]  # one output per input; a list only for several inputs
     counts = {
         argument.name: {_count(operator, {argument.name: value}) for value in _values(argument)}
         for argument in schema.arguments.values()
     }
-    counts = {name: numbers for name, numbers in counts.items() if numbers - {usual}}
-    if isinstance(usual, int):
-        always = all(isinstance(count, int) for numbers in counts.values() for count in numbers)
-        return [({}, f"tuple[{one}, ...]" if always else "Any")]
-    if usual is not None or len(counts) != 1:
+    counts = {name: possible for name, possible in counts.items() if possible - {default_count}}
+    if isinstance(default_count, int):
+        returns_list = all(isinstance(count, int) for possible in counts.values() for count in possible)
+        return [({}, f"tuple[{output_type}, ...]" if returns_list else "Any")]
+    if default_count is not None or len(counts) != 1:
         return [({}, "Any")]
-    ((name, numbers),) = counts.items()
+    ((name, possible),) = counts.items()
     default = schema.arguments[name].default
     if name == "num_outputs":
-        plain = "None" if default is None else f"Literal[{default}]"
-        return [({name: f"{name}: {plain} = {default}"}, one), ({name: f"{name}: int = ..."}, f"tuple[{one}, ...]")]
-    if default is False:
-        (count,) = numbers - {usual}
+        default_type = "None" if default is None else f"Literal[{default}]"
         return [
-            ({name: f"{name}: Literal[False] = False"}, one),
-            ({name: f"{name}: Literal[True]"}, _tuple(one, int(count))),
+            ({name: f"{name}: {default_type} = {default}"}, output_type),
+            ({name: f"{name}: int = ..."}, f"tuple[{output_type}, ...]"),
+        ]
+    if default is False:
+        (count,) = possible - {default_count}
+        return [
+            ({name: f"{name}: Literal[False] = False"}, output_type),
+            ({name: f"{name}: Literal[True]"}, _tuple(output_type, int(count))),
             ({name: f"{name}: bool"}, "Any"),
         ]
     return [({}, "Any")]
 
 
-def _tuple(one: str, count: int) -> str:
-    return f"tuple[{', '.join([one] * count)}]"
+def _tuple(output_type: str, count: int) -> str:
+    return f"tuple[{', '.join([output_type] * count)}]"
 
 
 def _count(operator: Operator, arguments: Mapping[str, Any]) -> Any:
@@ -172,8 +175,8 @@ def _values(argument: Argument) -> Sequence[Any]:
             return mark.values
     if typing.get_origin(base) is list:
         return [[1], [1, 2]]
-    known: dict[Any, Sequence[Any]] = {bool: [False, True], int: [2, 3], str: ["a", "b"]}
-    return known.get(base, [])
+    examples: dict[Any, Sequence[Any]] = {bool: [False, True], int: [2, 3], str: ["a", "b"]}
+    return examples.get(base, [])
 
 
 def _class(operator: Operator) -> str:
@@ -188,20 +191,20 @@ def _class(operator: Operator) -> str:
 def doc_text(operator: Operator) -> str:
     """Return the docstring of an operator's stub, which editors show at a call."""
     text = (inspect.getdoc(operator.function) or "").strip()
-    if operator.instead:
-        text = f"Deprecated: use `{operator.instead}`.\n\n{text}"
+    if operator.replacement:
+        text = f"Deprecated: use `{operator.replacement}`.\n\n{text}"
     start, end = "r" if "\\" in text else "", "\n" if "\n" in text else ""
     return textwrap.indent(f'{start}"""{text}{end}"""', "    ")
 
 
-def idle(operator: Operator) -> frozenset[str]:
+def ignored_arguments(operator: Operator) -> frozenset[str]:
     """Return the names of arguments that have no effect.
 
     These are the arguments that every operator has, and arguments whose description contains a sentence that begins
     with "Accepted".
     """
-    said = descriptions(operator)
-    return frozenset(COMMON) | {name for name, text in said.items() if re.match(r"(.*\. )?Accepted\b", text)}
+    texts = descriptions(operator)
+    return frozenset(COMMON) | {name for name, text in texts.items() if re.match(r"(.*\. )?Accepted\b", text)}
 
 
 def _positional(operator: Operator) -> list[str]:
@@ -215,14 +218,14 @@ def _positional(operator: Operator) -> list[str]:
 def _arguments(operator: Operator) -> list[str]:
     schema = operator.schema
     positional = _positional(operator)
-    written = {a.name: argument_text(a) for a in schema.arguments.values() if not a.hidden}
-    written |= {name: f"{name}: Any = ..." for name in COMMON}
-    written["device"] = f"device: {_literal(operator.options.devices)} | None = None"
-    written["name"] = "name: str | None = None"
+    texts = {a.name: argument_text(a) for a in schema.arguments.values() if not a.hidden}
+    texts |= {name: f"{name}: Any = ..." for name in COMMON}
+    texts["device"] = f"device: {_literal(operator.options.devices)} | None = None"
+    texts["name"] = "name: str | None = None"
     required = [a.name for a in schema.arguments.values() if a.required]
-    last = idle(operator) - set(required)
-    order = [*required, *sorted(written.keys() - set(required), key=lambda name: (name in last, name))]
-    return [written[name] for name in order if written[name] not in positional]
+    ignored = ignored_arguments(operator) - set(required)
+    order = [*required, *sorted(texts.keys() - set(required), key=lambda name: (name in ignored, name))]
+    return [texts[name] for name in order if texts[name] not in positional]
 
 
 def argument_text(argument: Argument, varying: str = "DataNode | TensorList") -> str:
@@ -240,10 +243,10 @@ def _default(value: Any) -> str:
     """Return a default as text, or ``...`` if its text would be long."""
     if isinstance(value, enum.Enum):
         return f"{type(value).__name__}.{value.name}"
-    plain = value is None or type(value) in (bool, int, float, str)
-    plain = plain or (type(value) is list and all(type(v) in (bool, int, float, str) for v in value))
+    is_literal = value is None or type(value) in (bool, int, float, str)
+    is_literal = is_literal or (type(value) is list and all(type(v) in (bool, int, float, str) for v in value))
     text = repr(value)
-    return text if plain and len(text) <= 40 and "inf" not in text else "..."
+    return text if is_literal and len(text) <= 40 and "inf" not in text else "..."
 
 
 def _literal(values: Sequence[Any]) -> str:

@@ -23,7 +23,7 @@ _PACKAGES = ("torch", "torchvision", "numpy", "PIL")  # packages that torchdali'
 def replace_missing() -> None:
     """Let Python import placeholders for the packages that aren't installed."""
     missing = {name for name in _PACKAGES if importlib.util.find_spec(name) is None}
-    sys.meta_path.append(_LastFinder(missing))
+    sys.meta_path.append(_PlaceholderFinder(missing))
 
 
 class _Anything(type):
@@ -79,7 +79,7 @@ class _Placeholder(types.ModuleType):
         return getattr(self, name)
 
 
-class _LastFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class _PlaceholderFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """An import finder that creates placeholder modules. Python asks it after all other finders."""
 
     def __init__(self, packages: set[str]) -> None:

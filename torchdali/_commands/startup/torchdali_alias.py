@@ -15,7 +15,7 @@ from typing import Any
 
 __all__ = ["alias_nvidia_dali"]
 
-_REAL = "nvidia.dali"
+_DALI = "nvidia.dali"
 _VERSION = "2.4.0"  # the version of DALI whose Python API torchdali has
 
 
@@ -40,18 +40,18 @@ class _Alias(Loader):
     def exec_module(self, module: ModuleType) -> None:
         if isinstance(module, _Package):  # called by `importlib.reload`
             return
-        own = "torchdali" + module.__name__.removeprefix(_REAL)
-        if own == "torchdali":
-            importlib.import_module(own)
-            sys.modules[_REAL] = package = _Package(own)
+        torchdali_name = "torchdali" + module.__name__.removeprefix(_DALI)
+        if torchdali_name == "torchdali":
+            importlib.import_module(torchdali_name)
+            sys.modules[_DALI] = package = _Package(torchdali_name)
             package.__spec__ = module.__spec__
             return
         try:
-            sys.modules[module.__name__] = importlib.import_module(own)
+            sys.modules[module.__name__] = importlib.import_module(torchdali_name)
         except ModuleNotFoundError as error:
-            if error.name != own:
+            if error.name != torchdali_name:
                 raise
-            message = f"torchdali has no module {own!r} for {module.__name__!r}"
+            message = f"torchdali has no module {torchdali_name!r} for {module.__name__!r}"
             raise ModuleNotFoundError(message, name=module.__name__) from None
 
 
@@ -61,7 +61,7 @@ class _AliasFinder(MetaPathFinder):
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         if name == "nvidia" and PathFinder.find_spec(name) is None:
             return ModuleSpec(name, None, is_package=True)
-        if name == _REAL or name.startswith(f"{_REAL}."):
+        if name == _DALI or name.startswith(f"{_DALI}."):
             return ModuleSpec(name, _Alias())
         return None
 
@@ -72,7 +72,7 @@ def alias_nvidia_dali() -> None:
     Raises:
         RuntimeError: the real ``nvidia.dali`` is already imported.
     """
-    loaded = sys.modules.get(_REAL)
+    loaded = sys.modules.get(_DALI)
     if loaded is not None and not isinstance(loaded, _Package):
         raise RuntimeError(
             "nvidia.dali must not be imported before its alias is installed; call alias_nvidia_dali() first"

@@ -23,16 +23,16 @@ class _TorchFinder(MetaPathFinder):
     """
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        after = {"torch": _replace, "torchdali": _import_torch}.get(name)
-        spec = None if after is None else PathFinder.find_spec(name)
+        callback = {"torch": _replace, "torchdali": _import_torch}.get(name)
+        spec = None if callback is None else PathFinder.find_spec(name)
         loader: Any = None if spec is None else spec.loader
-        if loader is None or after is None:
+        if loader is None or callback is None:
             return spec
         execute = loader.exec_module
 
         def exec_module(module: ModuleType) -> None:
             execute(module)
-            after()
+            callback()
 
         loader.exec_module = exec_module
         return spec

@@ -258,7 +258,7 @@ def _reads_ahead(node: Node, dataset: Any) -> bool:
 
 
 def _find_spawn_obstacle(node: Node) -> str:
-    name, implementation = node.operator.name, node.operator.body
+    name, implementation = node.operator.name, node.operator.implementation
     is_local = not node.operator.is_ours and "<locals>" in getattr(implementation, "__qualname__", "")
     if registry.get(name) is not node.operator or implementation.__module__ == "__main__" or is_local:
         where = f"a function of {implementation.__module__}" if is_local else implementation.__module__

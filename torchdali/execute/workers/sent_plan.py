@@ -47,7 +47,8 @@ def new_task(
     # torchdali's own datasets map files, so a forked process can use them. Other datasets are opened again, because a
     # forked process would share the position of an open file with its parent.
     replica_datasets = {
-        n: d if is_ours(type(getattr(d, "origin", d))) else n.operator.body(**n.constants) for n, d in datasets.items()
+        n: d if is_ours(type(getattr(d, "origin", d))) else n.operator.implementation(**n.constants)
+        for n, d in datasets.items()
     }
     replica_settings = replace(settings, device=None, synchronous=False, num_threads=request.threads)
     unreported = BadSamples(bad_samples.policy, bad_samples.budget)
@@ -74,5 +75,5 @@ class SentPlan:
         """Rebuild the graph and the plan, open the readers, and return the task."""
         planned = plan(self.graph.graph())
         readers = readers_of(planned, self.stages)
-        datasets = {n: n.operator.body(**n.constants) for n in readers}
+        datasets = {n: n.operator.implementation(**n.constants) for n in readers}
         return new_task(planned, self.stages, datasets, self.settings, self.bad_samples, request)

@@ -65,7 +65,7 @@ def function_of(declared: Operator) -> Callable[..., Any]:
         return invoke(declared, filled, arguments, batch_size, device, rng)
 
     function.__name__ = function.__qualname__ = title
-    function.__doc__ = declared.body.__doc__
+    function.__doc__ = declared.implementation.__doc__
     vars(function).update(__signature__=signature, operator=declared)
     return function
 

@@ -70,7 +70,7 @@ def invoke(
     if target.device_type == "gpu" or device_like is not None:
         named["device"] = backend
     checked = bind(declared, operands, named)
-    chosen = declared.chosen(dict.fromkeys(checked.per_sample) | checked.constants)
+    chosen = declared.select_variant(dict.fromkeys(checked.per_sample) | checked.constants)
     if call.deferred:
         return call.record(chosen, checked, target, rng)
     return call.compute(chosen, checked, target, rng)

@@ -31,7 +31,7 @@ def publish_operators(package: str) -> None:
 def is_published(declared: Operator) -> bool:
     """Return True if the dynamic mode has the operator."""
     return (
-        (not declared.instead or declared.name in _DEPRECATED_NAMES)
+        (not declared.replacement or declared.name in _DEPRECATED_NAMES)
         and declared.kind != "source"
         and declared.name not in _PIPELINE_OPERATORS
     )

@@ -81,7 +81,7 @@ class Reader:
             )
         self.max_batch_size, self.name, self.device = max_batch_size, name, device
         constants = bind(self._declared, [], arguments).constants
-        self._dataset = self._declared.body(**constants)
+        self._dataset = self._declared.implementation(**constants)
         options, seed = _order_of(constants)
         open_processes(self._dataset, seed, "spawn")
         self._constants = {**constants, "_dataset": self._dataset}
@@ -301,7 +301,7 @@ def reader_of(declared: Operator) -> type[Reader]:
         Reader.__init__(self, *args, **kwargs)
 
     vars(__init__)["__signature__"] = signature
-    members = {"_declared": declared, "__doc__": declared.body.__doc__, "__init__": __init__}
+    members = {"_declared": declared, "__doc__": declared.implementation.__doc__, "__init__": __init__}
     per_call = sorted(n for n, a in declared.schema.arguments.items() if a.edge is not None)
     if per_call:
         members["__call__"] = _call_with(per_call)

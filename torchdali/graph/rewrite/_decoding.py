@@ -88,7 +88,7 @@ def _find_edit(node: Node) -> Edit | None:
     narrowing: Narrowing | None = node.operator.narrowing
     if narrowing is None or node.device == "gpu" or len(node.outputs) != 1 or node.preserve:
         return None
-    if not narrowing.suits(arguments_of(node) - {"seed"}, node.per_sample):
+    if not narrowing.supports(arguments_of(node) - {"seed"}, node.per_sample):
         return None
     try:
         return narrowing.edit(node.constants)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from torchdali.codecs.engines import DEFAULT_SHARE, available
+from torchdali.codecs.engines import DEFAULT_SHARE, is_available
 from torchdali.declaration.registry import registry
 from torchdali.graph.nodes import DataNode, Graph, Node
 from torchdali.graph.rewrite._nodes import (
@@ -39,7 +39,7 @@ def set_shares(graph: Graph, device: torch.device | None) -> Graph:
     mixed = [node for node in graph.nodes if node.operator.name in _SHAREABLE and node.device == "mixed"]
     if not mixed:
         return graph
-    default = DEFAULT_SHARE if device is not None and available(device) else 0.0
+    default = DEFAULT_SHARE if device is not None and is_available(device) else 0.0
     new: dict[DataNode, DataNode] = {}
     nodes, fancy = [], None
     for node in graph.nodes:

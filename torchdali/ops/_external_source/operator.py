@@ -242,6 +242,6 @@ vars(ExternalSource.__call__)["__signature__"] = _method_signature(
 
 _operator = registry["external_source"]
 _record = _operator.function
-vars(external_source).update(operator=_operator, body=_operator.body, operator_class=ExternalSource)
+vars(external_source).update(operator=_operator, implementation=_operator.implementation, operator_class=ExternalSource)
 _operator.function = cast("OperatorFunction[..., Any]", external_source)
-_operator.body.__doc__ = external_source.__doc__
+_operator.implementation.__doc__ = external_source.__doc__

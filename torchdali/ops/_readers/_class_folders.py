@@ -8,16 +8,16 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from torchdali.codecs.images import ENDINGS, OTHER_ENDINGS
+from torchdali.codecs.images import EXTENSIONS, OTHER_EXTENSIONS
 from torchdali.errors import hint_for_folder, warn
 from torchdali.formats.remote import Remote
 from torchdali.formats.urls import redact
 
 __all__ = ["IMAGE_AND_AUDIO", "NamePredicate", "compile_filter", "list_class_folders", "warn_of_classes"]
 
-IMAGE_AND_AUDIO = ["*" + ending for ending in (*ENDINGS, ".flac", ".ogg", ".wav")]
+IMAGE_AND_AUDIO = ["*" + ending for ending in (*EXTENSIONS, ".flac", ".ogg", ".wav")]
 # Extensions of formats that torchdali decodes, but DALI's default `file_filters` omit.
-_OTHER_DECODABLE = (*OTHER_ENDINGS, ".mp3", ".aif", ".aiff", ".au", ".opus")
+_OTHER_DECODABLE = (*OTHER_EXTENSIONS, ".mp3", ".aif", ".aiff", ".au", ".opus")
 
 NamePredicate = Callable[[str], bool]
 
@@ -64,7 +64,7 @@ class _Listing:
         self.nested: list[str] = []  # folders whose files are skipped
         self.skipped: list[str] = []  # skipped files that could be decoded
         self._root, self._matches, self._list_folder = root, matches, list_folder
-        self._reads_images = all(matches(f"a{ending}") for ending in ENDINGS)
+        self._reads_images = all(matches(f"a{ending}") for ending in EXTENSIONS)
 
     def list_files(self, folder: str) -> list[str]:
         """Return the files of a class folder that the reader reads."""

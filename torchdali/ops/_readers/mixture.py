@@ -242,7 +242,7 @@ def mixture(
     if options.get("shuffle_after_epoch"):
         raise ValueError("shuffle_after_epoch must be False for a mixture: use random_shuffle")
     shared = {"random_shuffle": shuffles, "seed": options.get("seed")}
-    datasets = [each.operator.body(**{**each.constants, **shared}) for each in sources]
+    datasets = [each.operator.implementation(**{**each.constants, **shared}) for each in sources]
     if shuffles and not stratified and any(map(_reads_in_runs, datasets)):
         raise ValueError("tables and shuffle_window need stratified=True")
     counts = epoch_counts([len(each) for each in datasets], [each.weight for each in sources], epoch_size)

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from torchdali.calls.decorators import operator, reader
 from torchdali.codecs.files import read_after
-from torchdali.declaration.schema import Data, DType, FilePath, PerSample, Takes, one_of, shares
+from torchdali.declaration.schema import Data, DType, FilePath, InputConstraints, PerSample, one_of, shares
 from torchdali.formats import npy
 from torchdali.formats.remote import UNBOUNDED, PendingBytes, Remote, RemoteOptions
 from torchdali.formats.storage import Bytes, PlainFile, read_text
@@ -325,7 +325,9 @@ def select_files(
 
 
 @operator(name="decoders.numpy", layout="", devices=("cpu",))
-def decode_numpy(data: Annotated[Tensor, Takes(dtypes=(torch.uint8,))], /, *, dtype: DType | None = None) -> Data:
+def decode_numpy(
+    data: Annotated[Tensor, InputConstraints(dtypes=(torch.uint8,))], /, *, dtype: DType | None = None
+) -> Data:
     """Decode an array that `numpy.save` wrote.
 
     Args:

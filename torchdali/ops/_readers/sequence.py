@@ -12,7 +12,7 @@ from torch import Tensor
 
 from torchdali.calls.decorators import deprecate, reader
 from torchdali.codecs.files import read_file
-from torchdali.codecs.images import ENDINGS, decode
+from torchdali.codecs.images import EXTENSIONS, decode
 from torchdali.declaration.schema import FilePath, OutputCount, shares
 from torchdali.formats.storage import file_identity
 from torchdali.reading.datasets import Dataset, LoaderOptions
@@ -121,6 +121,6 @@ deprecate(sequence, "external_source, or a video reader")
 def _list_frames(root: str) -> list[list[str]]:
     folders: dict[str, list[str]] = {}
     for path in sorted(glob.glob(os.path.join(glob.escape(root), "*", "*"))):
-        if path.lower().endswith(ENDINGS):
+        if path.lower().endswith(EXTENSIONS):
             folders.setdefault(os.path.dirname(path), []).append(path)
     return list(folders.values())

@@ -336,7 +336,7 @@ def video_resize(
     resize_operator: Any = resize
 
     def resize_frames(frames: Tensor, **varying: Any) -> Tensor:
-        resized: Tensor = resize_operator.body(frames, layout="FHWC", **{**constants, **varying})
+        resized: Tensor = resize_operator.implementation(frames, layout="FHWC", **{**constants, **varying})
         return resized
 
     return _open_legacy_dataset(arguments, resize_frames)

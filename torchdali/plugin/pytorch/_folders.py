@@ -48,7 +48,7 @@ _AUGMENTS: dict[str, Callable[[Any], Any]] = {
 _reader: Any = fn.readers.file
 _VISIBLE: dict[str, Any] = {  # the reader's default filters, changed to skip hidden files and folders
     "dir_filters": ["[!.]*"],
-    "file_filters": [f"[!.]{pattern}" for pattern in _reader.body.__kwdefaults__["file_filters"]],
+    "file_filters": [f"[!.]{pattern}" for pattern in _reader.implementation.__kwdefaults__["file_filters"]],
 }
 
 
