@@ -204,7 +204,7 @@ def test_the_demo_adds_files_that_it_skipped_before(tmp_path, capsys, monkeypatc
     assert cli.main(["demo", f"--keep={tmp_path / 'data'}"]) == 0
     for part in recipe_data.PARTS:
         is_there = not part.package[0] or importlib.util.find_spec(part.package[0]) is not None
-        assert (tmp_path / "data" / part.place).exists() == is_there
+        assert (tmp_path / "data" / part.path).exists() == is_there
     assert picture.read_bytes() == b"changed"
 
 

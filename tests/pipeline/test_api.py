@@ -90,8 +90,8 @@ def test_each_thread_defines_its_own_pipeline() -> None:
 def test_a_sink_runs_though_no_output_needs_it() -> None:
     pipe = Pipeline(2, 1, None, prefetch_queue_depth=1)
     with pipe:
-        pipe.add_sink(note(fn.constant(idata=[1]), what=lambda: "ran"))
-        note(fn.constant(idata=[1]), what=lambda: "pruned")
+        pipe.add_sink(note(fn.constant(idata=[1]), event=lambda: "ran"))
+        note(fn.constant(idata=[1]), event=lambda: "pruned")
         pipe.set_outputs(fn.constant(idata=[2]))
     pipe.run()
     pipe.close()

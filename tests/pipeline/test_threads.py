@@ -39,9 +39,9 @@ def test_without_asynchrony_steps_run_on_the_callers_thread(setting) -> None:
 
     pipe = Pipeline(2, 2, None, prefetch_queue_depth=2, **{setting: False})
     with pipe:
-        first = note(fn.external_source(source=source), what=here)
-        middle = note_sample(fn.decoders.image(_encoded_images()), what=lambda: True)
-        second = note(middle, what=here)
+        first = note(fn.external_source(source=source), event=here)
+        middle = note_sample(fn.decoders.image(_encoded_images()), event=lambda: True)
+        second = note(middle, event=here)
         pipe.set_outputs(first, second)
     pipe.schedule_run()
     count = len(seen)
@@ -61,7 +61,7 @@ def test_asynchronous_steps_run_on_other_threads() -> None:
     me = threading.get_ident()
     pipe = Pipeline(2, 2, None)
     with pipe:
-        pipe.set_outputs(note(fn.constant(idata=[1]), what=lambda: threading.get_ident() == me))
+        pipe.set_outputs(note(fn.constant(idata=[1]), event=lambda: threading.get_ident() == me))
     pipe.run()
     pipe.close()
     assert seen and not any(seen)
@@ -210,7 +210,7 @@ def cores_of_workers(**arguments: Any) -> set[frozenset[int]]:
 
     pipe = Pipeline(2, 2, None, prefetch_queue_depth=1, **arguments)
     with pipe:
-        pipe.set_outputs(note_sample(fn.decoders.image(_encoded_images()), what=where))
+        pipe.set_outputs(note_sample(fn.decoders.image(_encoded_images()), event=where))
     pipe.run()
     pipe.close()
     return set(seen)

@@ -115,7 +115,7 @@ def test_errors_name_zeros_and_text() -> None:
     assert describe_content(bytes(range(128, 256))) == ""
 
 
-@pytest.mark.parametrize(("format", "ending"), [("GIF", ".gif"), *((each.name, end) for each in FORMATS.values() for end in each.endings)])
+@pytest.mark.parametrize(("format", "ending"), [("GIF", ".gif"), *((each.name, end) for each in FORMATS.values() for end in each.extensions)])
 def test_image_formats_are_recognized(format: str, ending: str) -> None:
     PIL.Image.init()
     data = _image(PIL.Image.registered_extensions()[ending])
