@@ -1,9 +1,9 @@
-"""Ten minutes on a GPU: what runs, whether it is right, how fast it is. ``python -m benchmarks.gpu DIR [--parts ...]``.
+"""Check a GPU in ten minutes: correctness and speed. ``python -m benchmarks.gpu DIR [--parts ...]``.
 
-The parts of ``torchdali bench DIR --gpu``, and those for developers: nvJPEG's engine (`path`), what a training loop and
-a pipeline cost each other (`trainer`), every operator, and the kernels for batches, on CUDA and on the CPU. All but the
-operators' run on the pretended GPU, too: tests/pretend/test_gpu_bench.py. What an H100 gave is in
-benchmarks/measurements_machines.md.
+The module runs the parts of ``torchdali bench DIR --gpu``, and parts for developers: nvJPEG's engine (`path`), a
+training loop and a pipeline that share the GPU (`trainer`), every operator, and the batched kernels, on CUDA and on the
+CPU. All parts except for the operators also run on the mock GPU, see tests/pretend/test_gpu_bench.py. The results of an
+H100 are in benchmarks/measurements_machines.md.
 """
 
 from __future__ import annotations

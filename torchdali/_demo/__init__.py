@@ -27,7 +27,7 @@ class _EpochBar:
         self.terminal = sys.stdout.isatty()
 
     def __call__(self, epoch: int, step: int, loss: float, rate: float) -> None:
-        text = f"epoch {epoch + 1:2}/{self.epochs}  loss {loss:.3f}  {rate:4.0f} pictures/s"
+        text = f"epoch {epoch + 1:2}/{self.epochs}  loss {loss:.3f}  {rate:4.0f} images/s"
         if self.terminal:
             share = (epoch * self.steps + step) / (self.epochs * self.steps)
             print(f"\r  [{'#' * math.floor(30 * share):30}] {text}", end="", flush=True)
@@ -65,7 +65,7 @@ def _compare(root: Path, threads: int) -> None:
     print(f"Loading these images, without training, with {threads} threads or workers, in turn:", flush=True)
     ours, theirs = comparing.compare(root / "train", threads)
     for name, rate in (("from torchdali import DataLoader", ours), ("from torch.utils.data import DataLoader", theirs)):
-        print(f"  {name:40} {rate:6.0f} pictures/s")
+        print(f"  {name:40} {rate:6.0f} images/s")
     print(f"  {ours / theirs:.1f} times as many", flush=True)
 
 
