@@ -267,12 +267,8 @@ def _pnm(data: Tensor, view: memoryview, header: ImageHeader, output_type: str) 
     return torch.from_numpy(values.astype(np.uint16 if largest == 65535 else np.uint8))
 
 
-_CONTAINER_SIGNATURES = (
-    b"\0\0\1\0",
-    b"\0\0\2\0",
-    b"icns",
-    b"BLP",
-)  # icons and textures, which contain files of other formats
+# Icons and textures, which contain files of other formats.
+_CONTAINER_SIGNATURES = (b"\0\0\1\0", b"\0\0\2\0", b"icns", b"BLP")
 _EMBEDDED_SIGNATURES = re.compile(b"\x89PNG\r\n\x1a\n|\xff\x4f\xff\x51")
 
 

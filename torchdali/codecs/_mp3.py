@@ -109,9 +109,8 @@ def _mute(blocks: Array) -> None:
         size = (17 if is_mono else 32) if version == 3 else (9 if is_mono else 17)
         if needed > available:
             blocks[side_info : side_info + size] = 0
-            blocks[side_info : side_info + 2] = divmod(
-                available << shift, 256
-            )  # number of earlier bytes that the block uses
+            # These two bytes contain the number of earlier bytes that the block uses.
+            blocks[side_info : side_info + 2] = divmod(available << shift, 256)
         available += max(offset + block.size - side_info - size, 0)
         offset += block.size
 

@@ -25,18 +25,8 @@ _PLUGINS = (
     "Gif", "Avif", "Ppm", "Ico", "Cur", "Icns", "Psd", "Qoi", "Dds", "Pcx", "Dcx", "Sgi", "Blp", "Ftex", "Sun", "Msp",
     "Xbm", "Xpm", "Fli", "Pixar", "XVThumb", "McIdas", "Gbr", "Tga",
 )  # fmt: skip
-_CHANNELS = {
-    "1": 1,
-    "L": 1,
-    "I": 1,
-    "F": 1,
-    "I;16": 1,
-    "I;16B": 1,
-    "LA": 2,
-    "P": 3,
-    "RGB": 3,
-    "RGBA": 4,
-}  # mode: channels
+# Number of channels of each mode that isn't converted.
+_CHANNELS = {"1": 1, "L": 1, "I": 1, "F": 1, "I;16": 1, "I;16B": 1, "LA": 2, "P": 3, "RGB": 3, "RGBA": 4}
 _CONVERTED_MODES = {"RGBa": "RGBA", "PA": "RGBA"}  # other modes are converted to RGB
 
 _FORMAT_ERRORS = (SyntaxError, IndexError, TypeError, KeyError, ValueError, EOFError, OSError, struct.error)
@@ -87,11 +77,8 @@ def _open(view: memoryview) -> Any:
             module = importlib.import_module(f"PIL.{plugin}ImagePlugin")
             if plugin == "Tga" or module._accept(head):
                 return getattr(module, f"{plugin}ImageFile")(open_bytes(view))
-        except (
-            ImportError,
-            *_FORMAT_ERRORS,
-        ):  # an older Pillow without this plugin, or data that only looks like the format
-            continue
+        except (ImportError, *_FORMAT_ERRORS):
+            continue  # an older Pillow doesn't have this plugin, or the data only looks like the format
     return None
 
 

@@ -244,7 +244,7 @@ def _silence_libtiff() -> None:
 def _replace_directory(directory: Directory) -> bytes:
     """Return the file with an appended directory, which has only the tags that decoding needs.
 
-    Each tag gets its usual field type.
+    Each tag gets its typical field type.
     """
     order, view, big = directory.order, directory.view, directory.big
     wide, head, inline = ("Q", "Q", 8) if big else ("I", "H", 4)
@@ -258,9 +258,8 @@ def _replace_directory(directory: Directory) -> bytes:
         tags[338] = [0 if directory.photometric == _INKS else 2]
     values, entries = bytearray(-len(view) % 8), b""
     for tag, numbers in sorted(tags.items()):
-        original_type = (
-            directory.entries[tag][0] if tag in (347, 529, 532) else 0
-        )  # bytes or fractions keep their field type
+        # Bytes and fractions keep their field type.
+        original_type = directory.entries[tag][0] if tag in (347, 529, 532) else 0
         field_type = original_type or (3 if tag in _SHORT_TAGS else 16 if big else 4)
         packed = struct.pack(f"{order}{len(numbers)}{_FIELD_TYPES[field_type]}", *numbers)
         if len(packed) > inline:

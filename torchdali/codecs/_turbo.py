@@ -27,9 +27,7 @@ Pixels = npt.NDArray[np.uint8]
 
 _CONTEXT_ROWS = 4  # the chroma of a row depends on at most this number of rows below the row
 _END = b"\xff\xd9"
-_IGNORED_WARNING = re.compile(
-    r"\ACorrupt JPEG data: \d+ extraneous bytes before marker 0xd\d\Z"
-)  # the warning to ignore
+_IGNORED_WARNING = re.compile(r"\ACorrupt JPEG data: \d+ extraneous bytes before marker 0xd\d\Z")
 _MARK = np.frombuffer(os.urandom(8), np.uint8)  # random bytes, which no image contains by chance
 _SEQUENTIAL, _SUPPORTED = (0xC0, 0xC1), (0xC0, 0xC1, 0xC2)  # frame markers; C2 is progressive
 

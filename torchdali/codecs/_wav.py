@@ -186,7 +186,7 @@ def lacks_length(encoded: Array, offset: int) -> bool:
 
 
 def _parse_format(chunk: Array) -> tuple[int, int, int, int] | None:
-    """Return type, channels, rate and bits of a format chunk; None if this module doesn't support the format."""
+    """Return codec, channels, rate and bits of a format chunk; None if this module doesn't support the format."""
     codec, channels, rate, _, block, bits = _FORMAT.unpack_from(chunk.data)
     if codec == _EXTENSIBLE and len(chunk) >= 40:
         valid = int(chunk[18]) | int(chunk[19]) << 8

@@ -96,7 +96,8 @@ def describe_content(data: Any, expected: str = "") -> str:
 
     Args:
         data: The file, or at least its first `HEAD` bytes: any object with the buffer protocol.
-        expected: The expected content ("image", "sound", "video" ...). If the file has it, the result is empty.
+        expected: The expected content ("image", "sound", "video" ...). If the file has this content, the result is
+            empty.
 
     Returns:
         The end of a message: ``"; it is ..."``. Empty if the bytes are unknown.

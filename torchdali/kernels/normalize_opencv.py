@@ -23,7 +23,7 @@ Values = list[tuple[float, float]]
 Images = Bytes | Sequence[Bytes]
 SplitChannels = Callable[[Any, Bytes, bool, list[Bytes]], None]
 
-_MIN_PIXELS = 64  # in pixels; images smaller than a vector register may be rounded differently
+_MIN_PIXELS = 64  # images smaller than a vector register may be rounded differently
 CHUNK = 1 << 21  # number of values that are processed in one step; most images have fewer values
 PIXELS = 1 << 18  # number of values up to which intermediate floats stay in the cache
 

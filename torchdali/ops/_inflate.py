@@ -20,7 +20,7 @@ __all__ = ["inflate"]
 
 Compressed = Annotated[Tensor, InputConstraints((), (torch.uint8,))]
 _CHUNKED = "_inflate_chunks"
-_MAX_CHUNK_BYTES = 1 << 31  # maximum size of a chunk in bytes, LZ4's limit
+_MAX_CHUNK_BYTES = 1 << 31  # LZ4's limit
 
 
 def _variant(arguments: Mapping[str, Any]) -> str | None:
@@ -83,10 +83,8 @@ def inflating(
     return (result if chunked else result[0]).to(data.device)
 
 
-_ALWAYS_ALLOWED, _MAX_RATIO = (
-    1 << 20,
-    256,
-)  # output size in bytes that is always accepted, and LZ4's maximum compression ratio
+# Output size in bytes that is always accepted, and LZ4's maximum compression ratio.
+_ALWAYS_ALLOWED, _MAX_RATIO = (1 << 20, 256)
 
 
 @operator(name="decoders.inflate", layout=lambda layouts, arguments: arguments["layout"], variant=_variant)

@@ -42,7 +42,7 @@ sample, with a NumPy dtype.
 
 _MAX_BATCHED_VALUES = 4096  # for samples with more values, one generator per sample is faster
 _MAX_FLOAT32 = float(np.finfo(np.float32).max)
-_MAX_BATCHED_BETAS = 64  # the corresponding limit for the beta distribution
+_MAX_BATCHED_BETAS = 64  # the same limit as `_MAX_BATCHED_VALUES`, for the beta distribution
 _UNIFORM: Distribution = (BatchRng.uniform, np.random.Generator.random)
 
 

@@ -202,7 +202,7 @@ def _spatial_extents(shape: tuple[int, ...], layout: str) -> tuple[int, ...]:
 
 
 def _split_arguments(arguments: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Divide arguments into the arguments of `sizing` and the other arguments."""
+    """Split arguments into the arguments of `sizing` and the other arguments."""
     names = argument_names(sizing)
     first = {k: v for k, v in arguments.items() if k in names}
     return first, {k: v for k, v in arguments.items() if k not in first}

@@ -20,7 +20,7 @@ __all__ = ["cat", "expand_dims", "squeeze", "stack", "transpose"]
 Layouts = tuple[str, ...]
 
 
-# ---------------------------------------------------------------- putting parts together
+# ---------------------------------------------------------------- stack and cat
 
 
 def _stack_layout(layouts: Layouts, arguments: Mapping[str, Any]) -> str:

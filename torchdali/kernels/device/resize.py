@@ -289,7 +289,7 @@ def resize_in_torch(
         flat: Elements of all images.
         samples: The kernels' table, ``(N, len(COLUMNS))``.
         filters: Tables of the filters; only the device's kernels use this argument.
-        lines, longest: See `ResizeTable`.
+        intermediate_size, largest_intermediate: See `ResizeTable`.
         results: Number of elements of all outputs.
         largest: Maximum number of elements of one output.
         channels: Number of channels of images and outputs.
