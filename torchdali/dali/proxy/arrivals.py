@@ -78,7 +78,7 @@ class _WorkerWatch:
 
 class _WatchedIterator(_TorchIterator or object):  # type: ignore[misc]
     def _try_get_data(self, timeout: float = 5.0) -> Any:
-        # No lock is needed, because the watching thread acts only if several checks in a row (_STILL) find True here.
+        # No lock is needed, because the watching thread acts only if several checks in a row find True here.
         self._watch.is_waiting = True
         try:
             return self._receive_data(timeout)

@@ -89,7 +89,7 @@ class CallSignature:
         result: Any,
         nodes: Collection[Node],
     ) -> CallSignature | None:
-        """Return the form of a call; None if an operand is neither a plain value nor an output of ``nodes``."""
+        """Return the signature of a call; None if an operand is neither a plain value nor an output of ``nodes``."""
         values = (*inputs, *arguments.values())
         kinds, operands = tuple(map(type, values)), list[Any]()
         for value, kind in zip(values, kinds, strict=True):
