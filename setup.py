@@ -100,7 +100,7 @@ class TagWheel(bdist_wheel):
 def cure() -> str:
     """Return how to install the tools; pip hides it without -v, so `torchdali doctor` says it too."""
     names: dict[str, Any] = runpy.run_path("torchdali/installation.py")
-    return f"It needs a C compiler and libjpeg-turbo's headers: {names['tools']()}."
+    return f"It needs a C compiler and libjpeg-turbo's headers: {names['tools_command']()}."
 
 
 def library() -> Extension:
