@@ -163,7 +163,7 @@ def test_non_reference_frames_are_skipped_on_the_way(tmp_path):
         assert np.array_equal(found, wanted[frame:]), frame
     decoder.close()
     decoder.read([0])
-    decoder._decode_stream.target_time = decoder.index.times[-1]
+    decoder._frame_stream.target_time = decoder.index.times[-1]
     assert len(list(decoder._ahead)) < FRAMES - 1, "all frames are decoded"
     decoder.close()
 

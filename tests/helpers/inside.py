@@ -129,7 +129,7 @@ def no_lazy_image_before(patch: pytest.MonkeyPatch, smallest: int | None = None)
 
     patch.setattr(_lazy_images._history, "needs_whole_images", False)
     if smallest is not None:
-        patch.setattr(_lazy_images, "MIN_LAZY_PIXELS", smallest)
+        patch.setattr(_lazy_images, "MAX_EAGER_PIXELS", smallest)
 
 
 def small_batches(patch: pytest.MonkeyPatch, few: int, few_moved: int) -> None:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import torch
 
 from torchdali.codecs._wav import Wav
-from torchdali.codecs.media import build_error, media_errors, open_media, pyav
+from torchdali.codecs.media import build_media_error, media_errors, open_media, pyav
 
 __all__ = ["decode_ffmpeg"]
 
@@ -46,7 +46,7 @@ def decode_ffmpeg(encoded: Array, dtype: np.dtype[Any], purpose: str) -> tuple[A
                 _check_gaps(frames)
             return _join_frames(frames, dtype), int(frames[0].sample_rate)
     except media_errors(av) as error:
-        raise build_error(source, error, "sound", purpose) from None
+        raise build_media_error(source, error, "sound", purpose) from None
 
 
 def _frames(av: Any, container: Any, size: int) -> Iterator[Any]:

@@ -25,7 +25,7 @@ from torchdali.codecs._image_headers import (
     ImageHeader,
     bmp_header,
     bmp_masks,
-    build_error,
+    build_image_error,
     check_size,
     find_cmyk_marker,
     jpeg2000_header,
@@ -96,7 +96,7 @@ def read_header(view: memoryview) -> ImageHeader:
         header = format.header(view)
     except (IndexError, ValueError, OverflowError, struct.error) as error:
         reason = ": ".join(filter(None, ("the header is truncated or damaged", str(error))))
-        raise build_error(reason, format.name, view) from error
+        raise build_image_error(reason, format.name, view) from error
     check_size(header.height, header.width, header.channels, header.format, view)
     return header
 
@@ -289,16 +289,16 @@ def _check_embedded(view: memoryview) -> None:
 def _fallback_header(view: memoryview) -> ImageHeader:
     head = bytes(view[:12])
     if not head:
-        raise build_error("the data is empty", "none", view)
+        raise build_image_error("the data is empty", "none", view)
     if head.startswith(_CONTAINER_SIGNATURES):
         _check_embedded(view)
     try:
         header = pillow_header(view)
     except Exception as error:  # Pillow has its own exception for images that are too large
-        raise build_error(f"{error or type(error).__name__}", "unknown", view) from error
+        raise build_image_error(f"{error or type(error).__name__}", "unknown", view) from error
     if header is None:
         description = describe_content(view) or f", the data begins with {head!r}"
-        raise build_error(f"unknown format{description}", "unknown", view)
+        raise build_image_error(f"unknown format{description}", "unknown", view)
     return header
 
 

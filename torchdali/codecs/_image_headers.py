@@ -25,7 +25,7 @@ __all__ = [
     "check_size",
     "encoded_view",
     "exif_orientation",
-    "build_error",
+    "build_image_error",
     "flatten_encoded",
     "jpeg2000_header",
     "find_cmyk_marker",
@@ -97,7 +97,7 @@ def flatten_encoded(data: Tensor) -> Tensor:
     return data.reshape(-1)
 
 
-def build_error(reason: str, format: str, view: memoryview) -> DecodeError:
+def build_image_error(reason: str, format: str, view: memoryview) -> DecodeError:
     """Build an error that states the reason, the detected format and the number of encoded bytes."""
     return DecodeError(f"cannot decode image: {reason} (format {format}, {len(view)} bytes)")
 
@@ -110,15 +110,15 @@ def check_size(height: int, width: int, channels: int, format: str, view: memory
     """
     values = height * width * channels
     if height <= 0 or width <= 0 or channels <= 0:
-        raise build_error(f"the image has no pixels ({width} x {height})", format, view)
+        raise build_image_error(f"the image has no pixels ({width} x {height})", format, view)
     if values <= limits.unchecked_values:
         return
     claim = f"the header claims {width} x {height} pixels of {channels} channels, too many"
     if height * width > limits.pixels or values > 4 * limits.pixels:
         limit = f"at most {limits.pixels}: max_pixels of the pipeline, or TORCHDALI_MAX_PIXELS"
-        raise build_error(f"{claim} ({limit})", format, view)
+        raise build_image_error(f"{claim} ({limit})", format, view)
     if values > FREE_VALUES and values > len(view) * MAX_VALUES_PER_BYTE:
-        raise build_error(f"{claim} for {len(view)} bytes", format, view)
+        raise build_image_error(f"{claim} for {len(view)} bytes", format, view)
 
 
 # Markers of frame headers: SOF0 to SOF15. The codes C4 (DHT), C8 (JPG) and CC (DAC) are other markers.
@@ -161,7 +161,7 @@ def jpeg_frame(view: memoryview) -> tuple[int, int, int, int, bool, int]:
             position += 2
             continue
         position += 2 + (view[position + 2] << 8 | view[position + 3])
-    raise build_error("no frame header before the pixel data or the end", "JPEG", view)
+    raise build_image_error("no frame header before the pixel data or the end", "JPEG", view)
 
 
 _SCAN = re.compile(b"\xff\xda")
@@ -183,7 +183,7 @@ def _check_scans(view: memoryview) -> None:
     # follows FF.
     count = sum(1 for _ in itertools.islice(_SCAN.finditer(view), MAX_SCANS + 1))
     if count > MAX_SCANS:
-        raise build_error(
+        raise build_image_error(
             f"Error in CPU decoding: The number of scans ({count}) during progressive decoding is over the limit of "
             f"{MAX_SCANS}, which the environment variable DALI_MAX_JPEG_SCANS sets",
             "JPEG",
@@ -253,7 +253,7 @@ def png_header(view: memoryview) -> ImageHeader:
     if bytes(view[12:16]) != b"IHDR" or color not in _PNG_CHANNELS:
         raise ValueError
     if max(width, height) > _PNG_SIDE:
-        raise build_error(f"the header claims {width} x {height} pixels, too many on one side", "PNG", view)
+        raise build_image_error(f"the header claims {width} x {height} pixels, too many on one side", "PNG", view)
     return ImageHeader("PNG", height, width, _PNG_CHANNELS[color], depth, _png_orientation(view))
 
 

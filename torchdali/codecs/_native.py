@@ -410,7 +410,7 @@ def run_programs(
     sources: Sequence[JpegSource | None],
     programs: Sequence[ImageProgram | None],
     out: Tensor | None = None,
-    room: SharedBuffer | None = None,
+    buffer: SharedBuffer | None = None,
 ) -> list[Any]:
     """Run the programs of several images in one call of the library.
 
@@ -418,10 +418,10 @@ def run_programs(
         sources: Files or pixels; None for images to skip.
         programs: One program per source, all with the same options object; None for images to skip.
         out: Memory ``(N, ...)``. An image's result is written to `out` if the result has the shape ``(...)``.
-        room: Memory for results of other shapes; unused if its item size differs from the results' item size.
+        buffer: Memory for results of other shapes; unused if its item size differs from the results' item size.
 
     Returns:
-        For each sample: `IN_PLACE` (the result is in `out`), `BufferedResult` (the result is in `room`), a tensor, or
+        For each sample: `IN_PLACE` (the result is in `out`), `BufferedResult` (the result is in `buffer`), a tensor, or
         None (the sample needs the common path).
     """
     native, max_pixels = library(), limits.pixels
@@ -434,7 +434,7 @@ def run_programs(
     out_shape, out_address, pitch = None, 0, 0
     if out is not None and out.dtype == dtype and out.is_contiguous():
         out_shape, out_address, pitch = tuple(out.shape[1:]), out.data_ptr(), out.nbytes // len(out)
-    room = room if room is not None and room.itemsize == dtype.itemsize else None
+    buffer = buffer if buffer is not None and buffer.itemsize == dtype.itemsize else None
     indices: list[int] = []
     table = bytearray(len(programs) * SAMPLE.size)
     steps_per_program = [_encode_steps(program) for program in programs]
@@ -454,8 +454,8 @@ def run_programs(
             continue
         if shape == out_shape:
             results[i], target = IN_PLACE, out_address + i * pitch
-        elif room is not None and (offset := room.reserve(shape[0] * shape[1] * shape[2])) >= 0:
-            results[i], target = new_tuple(BufferedResult, (offset, shape)), room.address + offset * room.itemsize
+        elif buffer is not None and (offset := buffer.reserve(shape[0] * shape[1] * shape[2])) >= 0:
+            results[i], target = new_tuple(BufferedResult, (offset, shape)), buffer.address + offset * buffer.itemsize
         else:
             results[i] = torch.empty(shape, dtype=dtype)
             target = results[i].data_ptr()

@@ -144,7 +144,7 @@ def _rf64(encoded: Array) -> _Fields:
 
 
 def _w64(encoded: Array) -> _Fields:
-    offset = _find_data(encoded, 40, "<4s12xQ", 24)
+    offset = _find_chunk_data(encoded, 40, "<4s12xQ", 24)
     if offset is None or _find_w64_end(encoded) <= len(encoded):
         return []
     return [(16, struct.pack("<Q", len(encoded))), (offset - 8, struct.pack("<Q", len(encoded) - offset + 24))]
@@ -152,7 +152,7 @@ def _w64(encoded: Array) -> _Fields:
 
 def _find_w64_end(encoded: Array) -> int:
     """Return the end of a W64 file's samples; the end of the file if the header has no valid length."""
-    offset = _find_data(encoded, 40, "<4s12xQ", 24)
+    offset = _find_chunk_data(encoded, 40, "<4s12xQ", 24)
     stated = 0 if offset is None else int.from_bytes(encoded[offset - 8 : offset].tobytes(), "little")
     return len(encoded) if offset is None or stated < 24 else offset + stated - 24
 
@@ -165,7 +165,7 @@ def _au(encoded: Array) -> _Fields:
 
 
 def _caf(encoded: Array) -> _Fields:
-    offset = _find_data(encoded, 8, ">4sq", 0)
+    offset = _find_chunk_data(encoded, 8, ">4sq", 0)
     if offset is None or encoded[offset - 8 : offset].tobytes() != b"\xff" * 8:
         return []
     return [(offset - 8, struct.pack(">q", len(encoded) - offset))]
@@ -178,10 +178,10 @@ _LENGTH_FIXES: dict[bytes, Callable[[Array], _Fields]] = {
 
 def _find_chunk(encoded: Array, name: bytes) -> int | None:
     """Return the offset of the data of a RIFF file's chunk; None if the chunk is missing."""
-    return _find_data(encoded, 12, "<4sI", 0, name)
+    return _find_chunk_data(encoded, 12, "<4sI", 0, name)
 
 
-def _find_data(
+def _find_chunk_data(
     encoded: Array, offset: int, layout: str, included_bytes: int, chunk_name: bytes = b"data"
 ) -> int | None:
     """Return the offset of a chunk's data; None if the chunk is missing.

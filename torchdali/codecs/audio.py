@@ -253,15 +253,15 @@ def _decode_samples(encoded: Array, dtype: torch.dtype) -> tuple[Array, int]:
     if not len(encoded):
         raise DecodeError("the file has no data after its ID3 tag")
     try:
-        return _decode_with_first(encoded, _DTYPES[dtype])
+        return _decode_with_first_match(encoded, _DTYPES[dtype])
     except DecodeError:
         shorter = drop_last_block(encoded)
         if shorter is None:
             raise
-        return _decode_with_first(shorter, _DTYPES[dtype])
+        return _decode_with_first_match(shorter, _DTYPES[dtype])
 
 
-def _decode_with_first(encoded: Array, dtype: np.dtype[Any]) -> tuple[Array, int]:
+def _decode_with_first_match(encoded: Array, dtype: np.dtype[Any]) -> tuple[Array, int]:
     """Decode with the first decoder that supports the data."""
     sound = parse(encoded) or parse_flac(encoded)
     if sound is not None:

@@ -25,7 +25,7 @@ from torchdali.codecs._image_formats import (
 )
 from torchdali.codecs._image_headers import (
     ImageHeader,
-    build_error,
+    build_image_error,
     check_size,
     encoded_view,
     flatten_encoded,
@@ -103,7 +103,7 @@ def decode(
     try:
         pixels = decoder(data, mode).permute(1, 2, 0) if pixels is None else pixels
     except RuntimeError as error:
-        raise build_error(_describe_error(error), "JPEG", view) from error
+        raise build_image_error(_describe_error(error), "JPEG", view) from error
     return turn(pixels, orientation)
 
 
@@ -136,7 +136,7 @@ def _decode_any(data: Tensor, output_type: str, dtype: torch.dtype, adjust_orien
     except (DecodeError, MissingExtraError):
         raise
     except _DECODING_ERRORS as error:
-        raise build_error(_describe_error(error), header.format, view) from error
+        raise build_image_error(_describe_error(error), header.format, view) from error
     return turn(pixels, header.orientation if adjust_orientation else 1)
 
 

@@ -21,7 +21,16 @@ from torchdali.codecs.signatures import HEAD, describe_content, describe_file, i
 from torchdali.errors import DecodeError, MissingExtraError
 from torchdali.kernels.limits import FREE_VALUES, MAX_VALUES_PER_BYTE, limits
 
-__all__ = ["FORMATS", "Media", "check_frame", "decoding_options", "build_error", "media_errors", "open_media", "pyav"]
+__all__ = [
+    "FORMATS",
+    "Media",
+    "check_frame",
+    "decoding_options",
+    "build_media_error",
+    "media_errors",
+    "open_media",
+    "pyav",
+]
 
 FORMATS = (
     "mov", "mp4", "m4a", "3gp", "3g2", "mj2", "matroska", "webm", "avi", "asf", "flv", "ogg", "nut", "mxf", "gxf", "rm",
@@ -170,7 +179,7 @@ def _max_pixels(source: str | Tensor) -> int:
     return min(limits.pixels, _MAX_PIXELS, max(_FREE_PIXELS, _PIXELS_PER_BYTE * size))
 
 
-def build_error(source: str | Tensor, error: Exception, kind: str, name: str = "") -> DecodeError:
+def build_media_error(source: str | Tensor, error: Exception, kind: str, name: str = "") -> DecodeError:
     """Build the error for a video or audio file that cannot be read.
 
     Args:

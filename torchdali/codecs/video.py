@@ -34,7 +34,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.codecs.media import Media, build_error, check_frame, decoding_options, media_errors, open_media, pyav
+from torchdali.codecs.media import (
+    Media,
+    build_media_error,
+    check_frame,
+    decoding_options,
+    media_errors,
+    open_media,
+    pyav,
+)
 from torchdali.errors import DecodeError
 from torchdali.kernels.opencv import opencv
 
@@ -100,7 +108,7 @@ def index_video(source: str | Tensor) -> VideoIndex:
             index = _index_of_packets(av, container, source)
         return index if index is not None else _index_of_frames(av, source)
     except media_errors(av) as error:
-        raise build_error(source, error, "video") from None
+        raise build_media_error(source, error, "video") from None
 
 
 def _index_of_packets(av: Any, container: Any, source: str | Tensor) -> VideoIndex | None:
@@ -267,7 +275,7 @@ class VideoDecoder:
         self._media: Media | None = None
         self._container: Any = None  # the container of `_media`
         self._stream: Any = None
-        self._decode_stream: _VideoStream | None = None
+        self._frame_stream: _VideoStream | None = None
         self._ahead: Iterator[tuple[Any, bool]] = iter(())
         self._last: tuple[int, Any] | None = None  # index of the last decoded frame, and the frame
         self._has_decoded = self._is_complete = self._is_damaged = False
@@ -302,7 +310,7 @@ class VideoDecoder:
             yield
         except media_errors(self._av) as error:
             self.close()
-            raise build_error(self._source, error, "video") from None
+            raise build_media_error(self._source, error, "video") from None
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -325,7 +333,7 @@ class VideoDecoder:
         """Close the file."""
         if self._media is not None:
             self._media.close()
-        self._media, self._container, self._stream, self._decode_stream = None, None, None, None
+        self._media, self._container, self._stream, self._frame_stream = None, None, None, None
         self._ahead, self._last = iter(()), None
         self._has_decoded = False
 
@@ -370,7 +378,7 @@ class VideoDecoder:
 
     def _seek_attempts(self, frame_index: int) -> Iterator[Callable[[], None]]:
         """Yield functions that move the decoder to positions before the frame, the nearest position first."""
-        if self._is_ahead(frame_index):
+        if self._should_decode_ahead(frame_index):
             yield lambda: None
         if self._index.seekable:
             keys = self._index.keys
@@ -379,7 +387,7 @@ class VideoDecoder:
                 yield functools.partial(self._seek, key)
         yield functools.partial(self._restart, complete=True)
 
-    def _is_ahead(self, frame_index: int) -> bool:
+    def _should_decode_ahead(self, frame_index: int) -> bool:
         """Return whether to decode ahead from the current position instead of seeking.
 
         A seek may be slower, or the video may not be seekable.
@@ -425,16 +433,16 @@ class VideoDecoder:
         self._begin(complete)
 
     def _begin(self, complete: bool = False) -> None:
-        self._decode_stream = _VideoStream(self._av, self._container, self._stream)
-        self._ahead, self._last, self._count = self._decode_stream.frames(), None, 0
+        self._frame_stream = _VideoStream(self._av, self._container, self._stream)
+        self._ahead, self._last, self._count = self._frame_stream.frames(), None, 0
         self._is_complete = complete or not self._index.seekable
 
     def _decode_up_to(self, frame_index: int) -> Any:
         """Decode up to a frame and return it; return None if the frame is missing or not intact."""
-        assert self._decode_stream is not None
+        assert self._frame_stream is not None
         # If the file is damaged, don't skip any frames: damage in a skipped frame would not be detected.
         decode_all = self._is_complete or self._is_damaged
-        self._decode_stream.target_time = -math.inf if decode_all else self._index.times[frame_index]
+        self._frame_stream.target_time = -math.inf if decode_all else self._index.times[frame_index]
         for frame, is_intact in self._ahead:
             self._has_decoded = True
             index = self._find_index(frame)

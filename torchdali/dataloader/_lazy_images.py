@@ -30,7 +30,7 @@ def make_lazy(image: Any) -> Any:
     if (
         type(image) is JpegImageFile
         and image._mode in ("RGB", "L")
-        and image._size[0] * image._size[1] > MIN_LAZY_PIXELS
+        and image._size[0] * image._size[1] > MAX_EAGER_PIXELS
     ):
         vars(image)["_scan"] = image.fp.tell()  # type: ignore[union-attr]
         _set_class(image, LazyJpeg)
@@ -369,19 +369,19 @@ class _DecodeHistory:
 
 
 _history = _DecodeHistory()
-_MAX_LAZY_BYTES = 1 << 26  # bytes; Pillow decodes files of at least this size
-MIN_LAZY_PIXELS = 1 << 13  # pixels; decoding an image of this size takes no longer than reading its header
+_PILLOW_BYTES = 1 << 26  # Pillow decodes files of at least this size
+MAX_EAGER_PIXELS = 1 << 13  # pixels; decoding an image of this size takes no longer than reading its header
 
 
 def _read(fp: Any) -> bytearray:
     """Return the bytes of a file; no bytes if the file is so large that Pillow must decode it."""
     if not isinstance(fp, (io.BufferedReader, io.BytesIO)):
         fp.seek(0)
-        data = bytearray(fp.read(_MAX_LAZY_BYTES))
-        return data if len(data) < _MAX_LAZY_BYTES else bytearray()
+        data = bytearray(fp.read(_PILLOW_BYTES))
+        return data if len(data) < _PILLOW_BYTES else bytearray()
     length = fp.seek(0, io.SEEK_END)
     fp.seek(0)
-    data = bytearray(length if length < _MAX_LAZY_BYTES else 0)
+    data = bytearray(length if length < _PILLOW_BYTES else 0)
     fp.readinto(data)
     return data
 

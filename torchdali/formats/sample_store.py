@@ -61,12 +61,12 @@ class SampleStore:
     Attributes:
         name: Location of the store, for messages.
         index_name: Name of the index file, for messages.
-        limit_name: Name of the limit, for messages.
+        limit_text: Description of the limit, for messages.
         is_full: True after a failed write, for example to a full disk. The store then stores no more samples.
     """
 
     name = index_name = ""
-    limit_name = "`bytes`"
+    limit_text = "`bytes`"
 
     def __init__(self, data: int, index: int, limit: int) -> None:
         self._data, self._index, self.limit = data, index, limit
@@ -156,7 +156,7 @@ class SampleStore:
         free = max(0, self.limit - self._data_end)
         self._warn_once(
             f"the cache is full: a sample needs {size:,} bytes, but {free:,} of {self.limit:,} are free in {self.name} "
-            f"({self.limit_name}). Samples that don't fit are computed again in every epoch"
+            f"({self.limit_text}). Samples that don't fit are computed again in every epoch"
         )
 
     def _warn_once(self, text: str) -> None:
@@ -292,7 +292,7 @@ class DiskStore(SampleStore):
                 "the way, or use another folder (path=) or memory (bytes= alone)"
             ) from None
         if limit is None:
-            self.limit_name = "a tenth of the disk stays free unless you pass `bytes`, the size limit of the cache"
+            self.limit_text = "a tenth of the disk stays free unless you pass `bytes`, the size limit of the cache"
             disk, current_size = os.statvfs(folder), os.fstat(data).st_size
             limit = current_size + max(0, disk.f_frsize * (disk.f_bavail - disk.f_blocks // 10))
         super().__init__(data, index, limit)

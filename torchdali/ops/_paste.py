@@ -122,8 +122,8 @@ def bbox_paste(
     table = BatchRows(boxes, 4)
     size = column(ratio)
     margin = size - 1
-    corners = [np.minimum(margin * column(paste), margin) for paste in (paste_x, paste_y)]
-    corner = np.concatenate(np.broadcast_arrays(*corners), 1)
+    offsets = [np.minimum(margin * column(paste), margin) for paste in (paste_x, paste_y)]
+    corner = np.concatenate(np.broadcast_arrays(*offsets), 1)
     shifts = np.concatenate((corner, corner if ltrb else np.zeros_like(corner)), 1)
     return table.batch((table.rows + table.repeat_rows(shifts)) / table.repeat_rows(size))
 

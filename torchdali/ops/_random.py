@@ -201,12 +201,12 @@ def beta(
     else:
         alphas, betas = _check_positive("alpha", alpha, rng.size), _check_positive("beta", beta, rng.size)
         gammas = kernel.Gammas(alphas, betas)
-    is_uniform = _are_equal(shapes)
-    counts = [math.prod(extents) for extents in (shapes[:1] if is_uniform else shapes)]
+    has_equal_shapes = _all_equal(shapes)
+    counts = [math.prod(extents) for extents in (shapes[:1] if has_equal_shapes else shapes)]
     batched_count = max((count for count in counts if count <= _MAX_BATCHED_BETAS), default=0)
     draws = batched_count * kernel.DRAWS
     numbers = gammas.betas(rng.uniform(draws))
-    if is_uniform:
+    if has_equal_shapes:
         if counts[0] == batched_count and not np.isnan(numbers).any():
             return _convert(numbers, (len(shapes), *shapes[0]), kind)
         counts *= len(shapes)
@@ -251,11 +251,11 @@ def choice(
             outside [0, 1] or doesn't sum to 1; or both ``shape`` and ``shape_like`` are passed.
     """
     shapes = sample_shapes(shape_like, shape, rng.size)
-    is_uniform = _are_equal(shapes)
-    rows = rng.uniform(max(map(math.prod, shapes[:1] if is_uniform else shapes), default=0))
+    has_equal_shapes = _all_equal(shapes)
+    rows = rng.uniform(max(map(math.prod, shapes[:1] if has_equal_shapes else shapes), default=0))
     layout = {0: a.layout()[1:], 1: a.layout()}.get(len(shapes[0]), "") if shapes else ""
     dense = a.dense()
-    if dense is not None and is_uniform and not isinstance(p, Column):
+    if dense is not None and has_equal_shapes and not isinstance(p, Column):
         elements = torch.from_numpy(_pick(dense.numpy(), rows, shapes[0], p))
         return TensorList.from_dense(elements, layout if len(layout) == elements.ndim - 1 else "")
     chances = [None] * rng.size if p is None else per_sample(p, rng.size)
@@ -448,7 +448,7 @@ def _draw_samples(
         A single tensor if all samples have the same, small shape; otherwise one tensor per sample.
     """
     draw_batch, draw_sample = distribution
-    if _are_equal(shapes) and (count := math.prod(shapes[0])) <= _MAX_BATCHED_VALUES:
+    if _all_equal(shapes) and (count := math.prod(shapes[0])) <= _MAX_BATCHED_VALUES:
         return _convert(compute(draw_batch(rng, count), slice(None)), (len(shapes), *shapes[0]), dtype)
     counts = [math.prod(shape) for shape in shapes]
     rows = draw_batch(rng, max((count for count in counts if count <= _MAX_BATCHED_VALUES), default=0))
@@ -465,7 +465,7 @@ def _draw_samples(
     return samples
 
 
-def _are_equal(shapes: list[Shape]) -> bool:
+def _all_equal(shapes: list[Shape]) -> bool:
     """Return True if there is at least one shape and all shapes are equal."""
     return bool(shapes) and shapes.count(shapes[0]) == len(shapes)
 

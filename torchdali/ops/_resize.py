@@ -460,7 +460,7 @@ _FILTER_OVERRIDES = frozenset(FILTERS) - {"antialias"}
 OptionsEdit = Callable[[ImageOptions], "ImageOptions | None"]
 
 
-def _resize_options(constants: Mapping[str, Any], inside: bool = False) -> OptionsEdit | None:
+def _resize_options_edit(constants: Mapping[str, Any], inside: bool = False) -> OptionsEdit | None:
     """Return the function that adds a resize to `ImageOptions`.
 
     Args:
@@ -489,7 +489,7 @@ _INTERPOLATION = {name: interpolation for interpolation, name in FILTER.items()}
 
 @narrows(resize, {*_SIZING, *FILTERS, *_HINTS}, _SIZING)
 def _edit(constants: Mapping[str, Any]) -> Edit | None:
-    options = _resize_options(constants)
+    options = _resize_options_edit(constants)
     return None if options is None else Edit.with_constants(narrow_to_resized, constants, options)
 
 
@@ -518,7 +518,7 @@ def _round_region(region: tuple[float, float], size: int) -> Resize:
     {*_SIZING, *argument_names(crop_window), "mirror"},
 )
 def _edit_resize_crop_mirror(constants: Mapping[str, Any]) -> Edit | None:
-    options = _resize_options(constants)
+    options = _resize_options_edit(constants)
     if options is None:
         return None
     return Edit.with_constants(_narrow_resize_crop_mirror, constants, lambda before: options(before.mirror()))
@@ -544,7 +544,7 @@ def _edit_random_resized_crop(constants: Mapping[str, Any]) -> Edit | None:
     height, width = height_width(constants["size"])
     choices = [constants.get(name, choice) for name, choice in _WINDOW_DEFAULTS.items()]
     inside = _reads_only_window((height, width), constants)
-    options = _resize_options(constants, inside=inside)
+    options = _resize_options_edit(constants, inside=inside)
 
     def narrow(program: ImageProgram, arguments: Mapping[str, Any], rng: Rng) -> ImageProgram | None:
         y, x, h, w = choose_window(rng, program.rows.extent, program.columns.extent, *choices)

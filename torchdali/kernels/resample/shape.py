@@ -16,7 +16,7 @@ Region = list[tuple[float, float]]
 
 _FLOAT = struct.Struct("f")
 # In pixels. The region's extent is divided by the size, and this smallest divisor prevents a huge region.
-_MIN_SIZE = 1e-5
+_MIN_DIVISOR = 1e-5
 
 
 def resize_shape(
@@ -279,7 +279,7 @@ def _round_sizes(
         if length and subpixel_scale and size != abs(side):
             point, extent = (
                 low * (1 - align) + high * align,
-                (high - low) * size / max(abs(side), _MIN_SIZE),
+                (high - low) * size / max(abs(side), _MIN_DIVISOR),
             )
             low, high = point - extent * align, point + extent * (1 - align)
         sizes.append(size)
