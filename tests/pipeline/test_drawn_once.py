@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from torchdali import Pipeline, auto_aug, fn, pipeline_def, types
+from torchdali.reading import user_random
 
 
 def image() -> Any:
@@ -113,6 +114,29 @@ def test_a_dataset_of_another_pipeline_may_draw_concurrently() -> None:
         assert began.wait(20)
         build(second)
         first.share_outputs()
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("reading", [1, 2])
+def test_a_thread_may_draw_while_the_generators_are_read(moment: str, reading: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds, readings, read = 0.0, 0, torch.get_rng_state
+
+    def read_while_a_thread_draws() -> torch.Tensor:
+        nonlocal seconds, readings
+        readings += 1
+        states = read() if moment == "after" else None
+        if readings == reading:
+            torch.rand(1)
+            seconds = 1.0
+        return read() if states is None else states
+
+    monkeypatch.setattr(torch, "get_rng_state", read_while_a_thread_draws)
+    monkeypatch.setattr(user_random, "processor_time", lambda: seconds)
+    draws = user_random.TracedDraws("pipe")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        draws.warn()
+        draws.warn()
 
 
 def test_debug_mode_draws_for_each_batch() -> None:

@@ -61,14 +61,15 @@ class TracedDraws:
 
     def ignore_draws(self) -> None:
         """Ignore the numbers that were drawn so far, for example when an operator read a sample of a dataset."""
-        self._states, self._thread_time = _states(), processor_time()
+        self._thread_time = processor_time()  # before the states: threads may draw while the states are read
+        self._states = _states()
 
     def warn(self) -> None:
         """Warn if random numbers were drawn since the last call. Seeding a generator doesn't cause a warning."""
         before, thread_time = self._states, self._thread_time
         self.ignore_draws()
-        if self._thread_time != thread_time:
-            return  # other threads ran since the last call, and may have drawn the numbers
+        if processor_time() != thread_time:
+            return  # other threads ran since the last call or during this one, and may have drawn the numbers
         for name, state in self._states.items():
             if state != before[name] and not _is_seeded(name, state, before[name]):
                 warn(
